@@ -1,0 +1,516 @@
+"""Every error a user can see, in one tree.
+
+    OmnigraphError
+    ├── InvalidRequest              400 and every 4xx not below: change the request
+    │   ├── InvalidQuery            .diagnostic
+    │   ├── InvalidSchema           .diagnostic
+    │   ├── InvalidParams           .diagnostic
+    │   ├── InvalidData             a load record can't be read or does not fit
+    │   └── ConstraintViolation     values, uniqueness, cardinality, endpoints
+    ├── Unauthorized, Forbidden
+    ├── NotFound
+    │   └── GraphNotFound BranchNotFound CommitNotFound EntityNotFound QueryNotFound SnapshotNotFound
+    ├── Conflict
+    │   └── ReadSetConflict KeyConflict MergeConflict AlreadyExists SchemaChangeRefused
+    ├── Gone
+    │   └── HistoryReclaimed
+    ├── PreconditionFailed
+    ├── LimitExceeded
+    │   └── QueryTimeout
+    ├── IdempotencyKeyReused
+    ├── Busy                        429, 503: nothing started
+    ├── OutcomeUnknown              the publication may or may not have landed
+    ├── StorageFailure              a storage request failed; nothing was published
+    ├── InternalError, RecoveryRequired
+    └── NotServed, ContractMismatch, ExpectedOne, LockHeld, FormatMismatch   client side or direct
+
+An error answers two questions: did it happen (`effects`), and what may I do now (`retry`).
+The words are those of the wire: `fix`, `retry`, `refresh`, `recover`, `reconcile`; effects `none`, `unknown`.
+Messages are for people and may change; `code` never does. No message carries a storage path, a URL, a token
+or the text of a lower library's error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, ClassVar, Literal, Protocol
+
+Retry = Literal["fix", "retry", "refresh", "recover", "reconcile"]
+Effects = Literal["none", "unknown"]
+
+
+class StorageClass(StrEnum):
+    """What kind of storage failure it was."""
+
+    THROTTLED = "throttled"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    DENIED = "denied"
+    NOT_FOUND = "not_found"
+    SERVER_ERROR = "server_error"
+    CORRUPT = "corrupt"
+    UNSUPPORTED = "unsupported"
+    LOCAL_IO = "local_io"
+
+
+class StoragePhase(StrEnum):
+    """Which step of an operation sent the request that failed."""
+
+    READ = "read"
+    STAGE = "stage"
+    PUBLISH = "publish"
+    TAG = "tag"
+    LEDGER = "ledger"
+    LOCK = "lock"
+
+
+class DiagnosticLike(Protocol):
+    """What an error needs to know of a language diagnostic (`omnigraph.lang.diagnostics.Diagnostic`)."""
+
+    code: str
+    message: str
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class OmnigraphError(Exception):
+    """Root of all errors.
+
+    `code` is the stable word of the error, `status` what HTTP says, `retry` what the caller may do, `effects` what
+    is known of a write (None for reads), `detail_key` and `details` the one detail object of the error body.
+    """
+
+    default_code: ClassVar[str] = "internal"
+    default_status: ClassVar[int] = 500
+    default_retry: ClassVar[Retry] = "recover"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        retry: Retry | None = None,
+        effects: Effects | None = None,
+        detail_key: str | None = None,
+        details: Any = None,
+        retry_after: int | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.status = status or self.default_status
+        self.retry: Retry = retry or self.default_retry
+        self.effects: Effects | None = effects
+        self.detail_key = detail_key
+        self.details: Any = details
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error body of the wire, without nulls: `error`, `code`, `status`, `retry`, `effects`, `request_id`, detail."""
+        body: dict[str, Any] = {"error": self.message, "code": self.code, "status": self.status, "retry": self.retry}
+        if self.effects is not None:
+            body["effects"] = self.effects
+        if self.request_id is not None:
+            body["request_id"] = self.request_id
+        if self.detail_key is not None:
+            body[self.detail_key] = self.details
+        return body
+
+
+class InvalidRequest(OmnigraphError):
+    """The same request fails again: change it."""
+
+    default_code = "bad_request"
+    default_status = 400
+    default_retry = "fix"
+
+
+class _Diagnosed(InvalidRequest):
+    """An error that carries a language diagnostic."""
+
+    def __init__(self, diagnostic: DiagnosticLike, **fields: Any) -> None:
+        fields.setdefault("detail_key", "diagnostic")
+        fields.setdefault("details", diagnostic.to_dict())
+        super().__init__(diagnostic.message, **fields)
+        self.diagnostic = diagnostic
+
+
+class InvalidQuery(_Diagnosed):
+    """Query text refused by the parser or the type checker."""
+
+    default_code = "invalid_query"
+
+
+class InvalidSchema(_Diagnosed):
+    """Schema text refused."""
+
+    default_code = "invalid_schema"
+
+
+class InvalidParams(_Diagnosed):
+    """Query parameters missing, surplus or of the wrong type."""
+
+    default_code = "invalid_params"
+
+
+class InvalidData(InvalidRequest):
+    """A load record can't be read or does not fit the schema; `details` is the `data_error` object."""
+
+    default_code = "invalid_data"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        data_code: str,
+        line_number: int | None = None,
+        type_name: str | None = None,
+        property_name: str | None = None,
+        **fields: Any,
+    ) -> None:
+        details = _without_nulls(
+            {
+                "code": data_code,
+                "line_number": line_number,
+                "type_name": type_name,
+                "property": property_name,
+                "message": message,
+            }
+        )
+        super().__init__(message, detail_key="data_error", details=details, effects="none", **fields)
+        self.line_number = line_number
+
+
+class ConstraintViolation(InvalidRequest):
+    """The final state of a write would break the schema (codes `W001`–`W009`)."""
+
+    default_code = "constraint_violation"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rule_code: str,
+        constraint: str,
+        entity_kind: str,
+        type_name: str,
+        entity_id: str | None = None,
+        property_name: str | None = None,
+        line_number: int | None = None,
+        **fields: Any,
+    ) -> None:
+        details = {
+            "code": rule_code,
+            **({} if line_number is None else {"line_number": line_number}),
+            "entity_kind": entity_kind,
+            "type_name": type_name,
+            "entity_id": entity_id,
+            "property": property_name,
+            "constraint": constraint,
+            "message": message,
+        }
+        super().__init__(message, detail_key="constraint_violation", details=details, effects="none", **fields)
+        self.line_number = line_number
+
+
+class Unauthorized(OmnigraphError):
+    default_code = "unauthorized"
+    default_status = 401
+    default_retry = "fix"
+
+
+class Forbidden(OmnigraphError):
+    default_code = "forbidden"
+    default_status = 403
+    default_retry = "fix"
+
+
+class NotFound(OmnigraphError):
+    """What was named is not there."""
+
+    default_code = "route_not_found"
+    default_status = 404
+    default_retry = "fix"
+
+
+class GraphNotFound(NotFound):
+    default_code = "graph_not_found"
+
+
+class BranchNotFound(NotFound):
+    default_code = "branch_not_found"
+
+
+class CommitNotFound(NotFound):
+    default_code = "commit_not_found"
+
+
+class SnapshotNotFound(NotFound):
+    default_code = "snapshot_not_found"
+
+
+class EntityNotFound(NotFound):
+    default_code = "entity_not_found"
+
+
+class QueryNotFound(NotFound):
+    default_code = "query_not_found"
+
+
+class Conflict(OmnigraphError):
+    """The present state does not allow it; nothing was published."""
+
+    default_code = "read_set_conflict"
+    default_status = 409
+    default_retry = "refresh"
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        fields.setdefault("effects", "none")
+        super().__init__(message, **fields)
+
+
+class ReadSetConflict(Conflict):
+    """Another writer changed an input before anything took effect. `member` says which input."""
+
+    def __init__(self, message: str, *, member: str, expected: str | None = None, actual: str | None = None) -> None:
+        details = _without_nulls({"member": member, "expected": expected, "actual": actual})
+        super().__init__(message, detail_key="read_set_conflict", details=details)
+        self.member = member
+
+
+class KeyConflict(Conflict):
+    """A load met an existing or repeated id."""
+
+    default_code = "key_conflict"
+    default_retry = "fix"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        entity_kind: str,
+        type_name: str,
+        entity_id: str | None,
+        line_number: int | None = None,
+    ) -> None:
+        details: dict[str, Any] = {"entity_kind": entity_kind, "type_name": type_name, "entity_id": entity_id}
+        if line_number is not None:
+            details["line_number"] = line_number
+        super().__init__(message, detail_key="key_conflict", details=details)
+        self.line_number = line_number
+
+
+class MergeConflict(Conflict):
+    """The branches disagree; `conflicts` lists where."""
+
+    default_code = "merge_conflict"
+
+    def __init__(self, message: str, conflicts: list[dict[str, Any]]) -> None:
+        super().__init__(message, detail_key="merge_conflicts", details=conflicts)
+        self.conflicts = conflicts
+
+
+class AlreadyExists(Conflict):
+    """The name is taken (`branch_exists`, `already_initialized`)."""
+
+    default_code = "branch_exists"
+    default_retry = "fix"
+
+
+class SchemaChangeRefused(Conflict):
+    """A migration has a refused step, or drops values without consent; `details` is the list of steps."""
+
+    default_code = "schema_change_refused"
+    default_retry = "fix"
+
+    def __init__(self, message: str, steps: list[dict[str, Any]]) -> None:
+        super().__init__(message, detail_key="migration", details=steps)
+        self.steps = steps
+
+
+class Gone(OmnigraphError):
+    default_code = "history_reclaimed"
+    default_status = 410
+    default_retry = "fix"
+
+
+class HistoryReclaimed(Gone):
+    """The commit is known, its data is gone."""
+
+
+class PreconditionFailed(OmnigraphError):
+    """The branch head is not the commit that the caller named."""
+
+    default_code = "commit_precondition_failed"
+    default_status = 412
+    default_retry = "refresh"
+
+    def __init__(self, message: str, *, expected: str, actual: str | None) -> None:
+        super().__init__(
+            message,
+            effects="none",
+            detail_key="precondition_failure",
+            details={"expected": expected, "actual": actual},
+        )
+        self.expected = expected
+        self.actual = actual
+
+
+class LimitExceeded(OmnigraphError):
+    """A named limit was passed; nothing was published."""
+
+    default_code = "resource_limit"
+    default_status = 413
+    default_retry = "fix"
+
+    def __init__(self, message: str, *, resource: str, limit: int, actual: int, **fields: Any) -> None:
+        details = {"resource": resource, "limit": limit, "actual": actual}
+        super().__init__(message, detail_key="resource_limit", details=details, **fields)
+        self.resource = resource
+        self.limit = limit
+        self.actual = actual
+
+
+class QueryTimeout(LimitExceeded):
+    default_code = "query_timeout"
+    default_status = 504
+
+
+class IdempotencyKeyReused(OmnigraphError):
+    default_code = "idempotency_key_reused"
+    default_status = 422
+    default_retry = "fix"
+
+
+class Busy(OmnigraphError):
+    """Nothing started: ask again after `retry_after` seconds."""
+
+    default_code = "too_many_requests"
+    default_status = 429
+    default_retry = "retry"
+
+
+class OutcomeUnknown(OmnigraphError):
+    """The publication may or may not have landed.
+
+    `branch`, `base_commit_id` and `graph_commit_id` say where to look; the commit outcome call turns final with the
+    branch's next write.
+    """
+
+    default_code = "outcome_unknown"
+    default_retry = "reconcile"
+
+    ADVICE: ClassVar[str] = (
+        "Repeat this write with this idempotency_key, or ask for the outcome of graph_commit_id. "
+        "Not seeing it proves nothing until a later commit follows the base."
+    )
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str,
+        branch: str | None,
+        base_commit_id: str | None,
+        graph_commit_id: str | None,
+        graph_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        details: dict[str, Any] = {
+            "kind": kind,
+            "graph_id": graph_id,
+            "branch": branch,
+            "base_commit_id": base_commit_id,
+            "graph_commit_id": graph_commit_id,
+            "lookup": None,
+            "server_stopping": False,
+            "advice": self.ADVICE,
+        }
+        if idempotency_key is not None:
+            details["idempotency_key"] = idempotency_key
+        super().__init__(message, effects="unknown", detail_key="outcome_unknown", details=details)
+        self.branch = branch
+        self.base_commit_id = base_commit_id
+        self.graph_commit_id = graph_commit_id
+
+
+_TRANSIENT = {StorageClass.THROTTLED, StorageClass.TIMEOUT, StorageClass.CONNECTION, StorageClass.SERVER_ERROR}
+_NEEDS_A_PERSON = {StorageClass.DENIED, StorageClass.CORRUPT, StorageClass.UNSUPPORTED}
+
+
+class StorageFailure(OmnigraphError):
+    """A storage request failed before anything was published, or the store refused the publication outright.
+
+    `cls` is the class of the failure, `phase` the step that sent the request. 503 for classes that pass by themselves,
+    500 for the rest.
+    """
+
+    default_code = "storage_failure"
+    default_retry = "retry"
+
+    def __init__(
+        self, message: str, *, cls: StorageClass, phase: StoragePhase, effects: Effects | None = None, **fields: Any
+    ) -> None:
+        fields.setdefault("status", 503 if cls in _TRANSIENT else 500)
+        fields.setdefault("retry", "recover" if cls in _NEEDS_A_PERSON else "retry")
+        super().__init__(
+            message,
+            effects=effects,
+            detail_key="storage_failure",
+            details={"class": str(cls), "phase": str(phase)},
+            retry_after=1 if cls in _TRANSIENT else None,
+            **fields,
+        )
+        self.cls = cls
+        self.phase = phase
+
+
+class InternalError(OmnigraphError):
+    """A fault of this program, or stored data that contradicts itself."""
+
+
+class RecoveryRequired(OmnigraphError):
+    """Storage holds a result that this process could not take over."""
+
+    default_code = "recovery_required"
+    default_status = 503
+
+
+class NotServed(OmnigraphError):
+    default_code = "not_served"
+    default_status = 400
+    default_retry = "fix"
+
+
+class ContractMismatch(OmnigraphError):
+    default_code = "api_contract_mismatch"
+    default_status = 400
+    default_retry = "fix"
+
+
+class ExpectedOne(OmnigraphError):
+    default_code = "expected_one"
+    default_status = 400
+    default_retry = "fix"
+
+
+class LockHeld(OmnigraphError):
+    default_code = "state_lock_held"
+    default_status = 409
+    default_retry = "recover"
+
+
+class FormatMismatch(OmnigraphError):
+    """Another generation of the program wrote this graph."""
+
+    default_code = "format_mismatch"
+    default_status = 409
+    default_retry = "fix"
+
+
+def _without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}

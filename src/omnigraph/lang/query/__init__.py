@@ -1,0 +1,1 @@
+"""`.gq`: query text -> syntax tree -> checked, typed form."""

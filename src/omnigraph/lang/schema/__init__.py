@@ -1,0 +1,1 @@
+"""`.pg`: schema text -> declarations -> catalog; catalog against catalog -> migration plan."""

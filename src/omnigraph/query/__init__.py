@@ -1,0 +1,1 @@
+"""Plan and run a checked query on one pinned snapshot."""

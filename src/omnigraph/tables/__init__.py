@@ -1,0 +1,1 @@
+"""What the graph is stored in: Lance tables. The only room that imports `lance`."""
