@@ -117,12 +117,13 @@ class SourceText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts = [0]
+        # A byte order mark counts as bytes and not as a column.
+        self._starts = [1 if text.startswith("\ufeff") else 0]
         self._starts += [i + 1 for i, c in enumerate(text) if c == "\n"]
 
     def position(self, offset: int) -> Position:
         """The position of a code-point offset. LF ends a line; CRLF counts as one end; a tab is one column."""
-        line = bisect.bisect_right(self._starts, offset)
+        line = max(bisect.bisect_right(self._starts, offset), 1)
         start = self._starts[line - 1]
         return Position(line=line, column=offset - start + 1, byte=len(self.text[:offset].encode("utf-8")))
 
