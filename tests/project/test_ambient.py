@@ -37,9 +37,7 @@ def test_ulids_sort_by_time_then_randomness(
     assert texts == sorted(texts)
 
 
-@pytest.mark.parametrize(
-    ("now_ms", "randomness"), [(-1, bytes(10)), (2**48, bytes(10)), (0, bytes(9)), (0, bytes(11))]
-)
+@pytest.mark.parametrize(("now_ms", "randomness"), [(-1, bytes(10)), (2**48, bytes(10)), (0, bytes(9)), (0, bytes(11))])
 def test_a_time_or_randomness_that_does_not_fit_is_refused(now_ms: int, randomness: bytes) -> None:
     with pytest.raises(ValueError, match="ULID"):
         ambient.ulid(now_ms, randomness)
