@@ -94,15 +94,35 @@ class Store(Protocol):
         """The folder, if this is a local root."""
         ...
 
+    def lance_uri(self, key: str) -> str:
+        """The address under which Lance opens the dataset at `key`: encoded as Lance decodes it."""
+        ...
+
+    def lance_storage_options(self) -> dict[str, str]:
+        """What Lance needs beside the address, from the settings of this store. May hold credentials: never shown."""
+        ...
+
+    def probe_writable(self) -> None:
+        """What can be known about writing here without a storage request: a local root needs hard links.
+
+        Raises StoreError. `omnigraph.store.probe` asks an object store, with requests.
+        """
+        ...
+
     def read(self, key: str) -> StoredObject:
         """The whole object. Retried. Raises StoreError(NOT_FOUND) if it is not there."""
         ...
 
-    def head(self, key: str) -> ObjectInfo: ...
+    def head(self, key: str) -> ObjectInfo:
+        """Size and time of an object; the ETag may be missing here and in listings. Raises as `read`."""
+        ...
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
-        """Objects below the folder `prefix` (whole path parts, recursive), by key in byte order, fetched a page of 1,000
-        at a time as the iterator is consumed. Keys are relative to the root. Temporary files are skipped."""
+        """Objects below the folder `prefix` (whole path parts, recursive), by key in byte order.
+
+        Fetched a page of 1,000 at a time as the iterator is consumed. Keys are relative to the root. Temporary files
+        are skipped.
+        """
         ...
 
     def list_first(self, prefix: str) -> ObjectInfo | None:
@@ -122,7 +142,10 @@ class Store(Protocol):
         ...
 
     def replace(self, key: str, data: bytes, *, etag: str) -> ReplaceOutcome:
-        """Store if the object still has this ETag. One attempt."""
+        """Store if the object still has this ETag (from `read`, `create` or `replace`). One attempt.
+
+        An object that is not there is `Refused(NOT_FOUND)` or `Changed`, as the store likes it.
+        """
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
