@@ -1,0 +1,52 @@
+# One door for every verb: bare `make` lists them. Anything longer than a line is a Python script under scripts/.
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## make .venv from the lock file, unless it stands
+	@$(PYTHON) scripts/setup.py
+
+demo: setup ## a running graph to play with, in ./demo (CHECK=1: question the running server and leave)
+	@$(BIN)/python -m examples.demo $(if $(CHECK),--check)
+
+test: lint ## everything that must hold: format, lint, types, imports, tests, documents
+	$(BIN)/pytest -n $(JOBS)
+
+lint: setup ## format, lint, types and imports, without the tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: setup ## write what lint would ask for
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+faults: setup ## fault schedules and random histories at length (SEEDS=n, FIRST=seed)
+	OMNIGRAPH_FAULT_SEEDS=$(or $(SEEDS),1000) OMNIGRAPH_FAULT_FIRST=$(or $(FIRST),0) $(BIN)/pytest -n $(JOBS) --timeout 0 tests/faults
+
+bench: setup ## measure; prints one report (see benchmarks/README.md)
+	$(BIN)/python -m benchmarks
+
+wordnet: setup ## load all WordNet on a folder and on S3 and check every known answer (DATA=folder with the .jsonl.gz files)
+	@$(BIN)/python -m examples.wordnet.everywhere "$(DATA)"
+
+docs: setup ## run every example of the documents
+	$(BIN)/pytest tests/project/test_documents.py
+
+lock: setup ## choose newer versions within pyproject's ranges and write the lock file
+	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --all-extras --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --upgrade --quiet \
+		--custom-compile-command "make lock" --output-file requirements-dev.lock
+
+clean: ## remove what was made here: .venv, caches, builds, the demo's data
+	rm -rf .venv build dist demo benchmarks/out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests examples benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help setup demo test lint format faults bench wordnet docs lock clean
