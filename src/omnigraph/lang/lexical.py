@@ -102,9 +102,7 @@ class Lexer:
             return Token(TokenKind.UNKNOWN, self.text[start], Span(start, start + 1))
         token = Token(TokenKind(match.lastgroup), match[0], Span(start, match.end()))
         if token.kind is TokenKind.DEC and math.isinf(float(token.text)):
-            raise self.refusal(
-                token.span, f"`{_shortened(token.text)}` is beyond the range of F64"
-            )
+            raise self.refusal(token.span, f"`{_shortened(token.text)}` is beyond the range of F64")
         return token
 
     def variant_at(self, offset: int) -> Token:
@@ -125,19 +123,10 @@ class Lexer:
                 return
             offset = token.span.end
 
-    def refusal(
-        self,
-        span: Span,
-        message: str,
-        *,
-        expected: str | None = None,
-        fix: str | None = None,
-    ) -> Exception:
+    def refusal(self, span: Span, message: str, *, expected: str | None = None, fix: str | None = None) -> Exception:
         """The syntax error of this language at a place, to be raised."""
         position, end = self.source.positions(span)
-        return self.lexis.error(
-            _syntax_error(self.lexis.code, message, position, end, expected, fix)
-        )
+        return self.lexis.error(_syntax_error(self.lexis.code, message, position, end, expected, fix))
 
     def _skip_blank(self, offset: int) -> int:
         if offset == 0 and self.text.startswith(BYTE_ORDER_MARK):
@@ -145,28 +134,20 @@ class Lexer:
         match = _BLANK.match(self.text, offset)
         end = offset if match is None else match.end()
         if self.text.startswith("/*", end):
-            raise self.refusal(
-                Span(end, end + 2), "this comment is never closed", expected="`*/`"
-            )
+            raise self.refusal(Span(end, end + 2), "this comment is never closed", expected="`*/`")
         return end
 
     def _broken_string(self, start: int) -> Exception:
         """Why no string begins at the quote at `start`: an escape that is none, or no closing quote."""
-        for match in re.compile(r'"|\\(?:["\\nrt]|(.?))', re.DOTALL).finditer(
-            self.text, start + 1
-        ):
+        for match in re.compile(r'"|\\(?:["\\nrt]|(.?))', re.DOTALL).finditer(self.text, start + 1):
             if match[1]:
                 span = Span(match.start(), match.end())
                 return self.refusal(
-                    span,
-                    f"`{_shortened(match[0])}` is no escape",
-                    expected=r"`\"`, `\\`, `\n`, `\r` or `\t`",
+                    span, f"`{_shortened(match[0])}` is no escape", expected=r"`\"`, `\\`, `\n`, `\r` or `\t`"
                 )
             if match[1] is not None:  # a backslash is the last character
                 break
-        return self.refusal(
-            Span(start, start + 1), "this string is never closed", expected='`"`'
-        )
+        return self.refusal(Span(start, start + 1), "this string is never closed", expected='`"`')
 
 
 def decode_source(source: bytes | str, lexis: Lexis) -> str:
@@ -191,9 +172,7 @@ def decode_source(source: bytes | str, lexis: Lexis) -> str:
             return source
     end = Position(position.line, position.column + 1, position.byte + 1)
     message = f"the byte at offset {position.byte} is not UTF-8"
-    raise lexis.error(
-        _syntax_error(lexis.code, message, position, end, "text in UTF-8", None)
-    ) from None
+    raise lexis.error(_syntax_error(lexis.code, message, position, end, "text in UTF-8", None)) from None
 
 
 def string_value(text: str) -> str:
@@ -213,11 +192,7 @@ def string_literal(value: str) -> str:
 def integer_value(text: str) -> int:
     """The value of an INT token. Beyond 400 digits it reads as ±10**400, further from zero than any type reaches."""
     digits = text.lstrip("-").lstrip("0")
-    magnitude = (
-        int(digits or "0")
-        if len(digits) <= _INTEGER_DIGITS_MAX
-        else 10**_INTEGER_DIGITS_MAX
-    )
+    magnitude = int(digits or "0") if len(digits) <= _INTEGER_DIGITS_MAX else 10**_INTEGER_DIGITS_MAX
     return -magnitude if text.startswith("-") else magnitude
 
 
@@ -248,23 +223,14 @@ def _shortened(text: str) -> str:
 
 
 def _syntax_error(
-    code: str,
-    message: str,
-    position: Position,
-    end: Position,
-    expected: str | None,
-    fix: str | None,
+    code: str, message: str, position: Position, end: Position, expected: str | None, fix: str | None
 ) -> Diagnostic:
     text = f"parse error: {code}: {message}"
-    return Diagnostic(
-        code, "parse", text, position=position, end=end, expected=expected, fix=fix
-    )
+    return Diagnostic(code, "parse", text, position=position, end=end, expected=expected, fix=fix)
 
 
 @lru_cache(maxsize=8)
 def _token_pattern(punctuation: tuple[str, ...]) -> re.Pattern[str]:
-    signs = "|".join(
-        re.escape(sign) for sign in sorted(punctuation, key=len, reverse=True)
-    )
+    signs = "|".join(re.escape(sign) for sign in sorted(punctuation, key=len, reverse=True))
     forms = [*_TOKEN_FORMS, ("PUNCT", signs)]
     return re.compile("|".join(f"(?P<{kind}>{form})" for kind, form in forms))

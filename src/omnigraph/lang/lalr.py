@@ -1,0 +1,103 @@
+"""A grammar file driven by our own tokens: the one place that knows the parser library.
+
+The grammar (a `.lark` file beside the module that uses it, all terminals by `%declare`) says what may follow what; the
+lexer says where tokens begin and end; a `Classifier` of the language turns a token into a terminal. It is told which
+terminals the grammar would take at this point, so a word is a keyword only where the grammar wants one.
+
+Terminals that begin with `_` leave no trace in the tree. The tree is the library's `Tree` of its `Token`s, whose
+`start_pos` and `end_pos` are code-point offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from importlib import resources
+from typing import Any, cast
+
+import lark
+from lark.lexer import Lexer as LarkLexer
+
+from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.lexical import Lexer, Token, TokenKind, described
+
+Tree = lark.Tree[lark.Token]
+Node = lark.Tree[lark.Token] | lark.Token
+
+# (token, terminals that are possible here, lexer to look ahead with) -> (terminal, token), the token as it was or re-read.
+Classifier = Callable[[Token, Container[str], Lexer], tuple[str, Token]]
+
+_END = "$END"
+
+
+class Grammar:
+    """A loaded grammar. Loading takes some tens of milliseconds: keep one (`functools.cache`) and load it when needed.
+
+    `spellings` names the terminals in messages: {"_LBRACE": "`{`", "NAME": "a name"}. A terminal without an entry is
+    never mentioned.
+    """
+
+    def __init__(self, package: str, file: str, spellings: Mapping[str, str], *, start: str = "start") -> None:
+        text = resources.files(package).joinpath(file).read_text(encoding="utf-8")
+        self._lark = lark.Lark(text, parser="lalr", lexer=_NoLexer, start=start, propagate_positions=True)
+        self._spellings = spellings
+
+    def parse(self, lexer: Lexer, classify: Classifier) -> Tree:
+        """The tree of the whole text. Raises the lexer's syntax error at the first token that does not fit."""
+        parser = self._lark.parse_interactive("")
+        offset = 0
+        while True:
+            token = lexer.token_at(offset)
+            terminal, token = classify(token, parser.choices(), lexer)
+            if token.kind is TokenKind.END:
+                terminal = _END
+            fed = lark.Token(terminal, token.text, start_pos=token.span.start, end_pos=token.span.end)
+            try:
+                result: Any = parser.feed_token(fed)
+            except lark.UnexpectedToken as error:
+                wanted = error.accepts or error.expected
+                raise self._refusal(lexer, token, wanted) from None
+            if terminal == _END:
+                return cast("Tree", result)
+            offset = token.span.end
+
+    def _refusal(self, lexer: Lexer, token: Token, wanted: set[str]) -> Exception:
+        words = [spelling for terminal, spelling in self._spellings.items() if terminal in wanted]
+        if _END in wanted:
+            words.append("the end of the text")
+        literal = [word[1:-1] for word in words if word.startswith("`")]
+        return lexer.refusal(
+            token.span,
+            f"unexpected {described(token)}",
+            expected=listed(words) if words else None,
+            # Only a text that is the one possibility is something to write.
+            fix=literal[0] if len(literal) == len(words) == 1 else None,
+        )
+
+
+class _NoLexer(LarkLexer):
+    """Never asked for a token: they are fed one by one."""
+
+    def __init__(self, lexer_conf: Any) -> None:
+        del lexer_conf
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[lark.Token]:
+        del lexer_state, parser_state
+        return iter(())
+
+    __future_interface__ = 2
+
+
+def span_of(node: Node) -> Span:
+    """The place of a tree or token in code points."""
+    if isinstance(node, lark.Token):
+        return Span(cast("int", node.start_pos), cast("int", node.end_pos))
+    return Span(node.meta.start_pos, node.meta.end_pos)
+
+
+def listed(words: list[str]) -> str:
+    """Words as a list in English.
+
+    >>> listed(["a", "b", "c"])
+    'a, b or c'
+    """
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
