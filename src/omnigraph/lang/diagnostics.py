@@ -109,9 +109,9 @@ class Diagnostic:
 
 
 class SourceText:
-    """A text with its line starts, to turn code-point offsets into positions.
+    r"""A text with its line starts, to turn code-point offsets into positions.
 
-    >>> SourceText("a\\nbé c").position(4)
+    >>> SourceText("a\nbé c").position(4)
     Position(line=2, column=3, byte=5)
     """
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import lark
 from lark.lexer import Lexer as LarkLexer
+from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.lexical import Lexer, Token, TokenKind, described
@@ -43,11 +44,11 @@ class Grammar:
 
     def parse(self, lexer: Lexer, classify: Classifier) -> Tree:
         """The tree of the whole text. Raises the lexer's syntax error at the first token that does not fit."""
-        parser = self._lark.parse_interactive("")
+        parser = cast("InteractiveParser", cast("Any", self._lark).parse_interactive(""))
         offset = 0
         while True:
             token = lexer.token_at(offset)
-            terminal, token = classify(token, parser.choices(), lexer)
+            terminal, token = classify(token, cast("dict[str, object]", parser.choices()), lexer)
             if token.kind is TokenKind.END:
                 terminal = _END
             fed = lark.Token(terminal, token.text, start_pos=token.span.start, end_pos=token.span.end)
@@ -64,7 +65,7 @@ class Grammar:
         words = [spelling for terminal, spelling in self._spellings.items() if terminal in wanted]
         if _END in wanted:
             words.append("the end of the text")
-        literal = [word[1:-1] for word in words if word.startswith("`")]
+        literal = [word[1:-1] for word in words if word.startswith("`") and word.endswith("`")]
         return lexer.refusal(
             token.span,
             f"unexpected {described(token)}",

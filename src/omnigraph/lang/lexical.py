@@ -42,7 +42,7 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`text` is the token as written (`$v`, `@id`, `"a\\n"`), `span` its place in code points."""
+    """`text` is the token as written (`$v`, `@id`, `"text"`), `span` its place in code points."""
 
     kind: TokenKind
     text: str
@@ -176,10 +176,10 @@ def decode_source(source: bytes | str, lexis: Lexis) -> str:
 
 
 def string_value(text: str) -> str:
-    """The value of a STRING token: quotes taken off, escapes resolved.
+    r"""The value of a STRING token: quotes taken off, escapes resolved.
 
-    >>> string_value('"a\\\\tb"')
-    'a\\tb'
+    >>> string_value(r'"a\tb"')
+    'a\tb'
     """
     return _ESCAPE.sub(lambda match: _ESCAPED[match[1]], text[1:-1])
 
