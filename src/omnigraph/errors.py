@@ -68,8 +68,11 @@ class StoragePhase(StrEnum):
 class DiagnosticLike(Protocol):
     """What an error needs to know of a language diagnostic (`omnigraph.lang.diagnostics.Diagnostic`)."""
 
-    code: str
-    message: str
+    @property
+    def code(self) -> str: ...
+
+    @property
+    def message(self) -> str: ...
 
     def to_dict(self) -> dict[str, Any]: ...
 

@@ -21,8 +21,8 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.lexical import Lexer, Token, TokenKind, described
 
+Leaf = lark.Token
 Tree = lark.Tree[lark.Token]
-Node = lark.Tree[lark.Token] | lark.Token
 
 # (token, terminals that are possible here, lexer to look ahead with) -> (terminal, token), the token as it was or re-read.
 Classifier = Callable[[Token, Container[str], Lexer], tuple[str, Token]]
@@ -44,22 +44,32 @@ class Grammar:
 
     def parse(self, lexer: Lexer, classify: Classifier) -> Tree:
         """The tree of the whole text. Raises the lexer's syntax error at the first token that does not fit."""
-        parser = cast("InteractiveParser", cast("Any", self._lark).parse_interactive(""))
+        parser = self._start()
+        fed: list[lark.Token] = []
         offset = 0
         while True:
             token = lexer.token_at(offset)
             terminal, token = classify(token, cast("dict[str, object]", parser.choices()), lexer)
             if token.kind is TokenKind.END:
                 terminal = _END
-            fed = lark.Token(terminal, token.text, start_pos=token.span.start, end_pos=token.span.end)
+            fed.append(lark.Token(terminal, token.text, start_pos=token.span.start, end_pos=token.span.end))
             try:
-                result: Any = parser.feed_token(fed)
-            except lark.UnexpectedToken as error:
-                wanted = error.accepts or error.expected
-                raise self._refusal(lexer, token, wanted) from None
+                result: Any = parser.feed_token(fed[-1])
+            except lark.UnexpectedToken:
+                raise self._refusal(lexer, token, self._acceptable(fed[:-1])) from None
             if terminal == _END:
                 return cast("Tree", result)
             offset = token.span.end
+
+    def _start(self) -> InteractiveParser:
+        return cast("InteractiveParser", cast("Any", self._lark).parse_interactive(""))
+
+    def _acceptable(self, tokens: list[lark.Token]) -> set[str]:
+        """The terminals that may follow. Asked of a fresh parser: the failed one may have gone on for a few steps."""
+        parser = self._start()
+        for token in tokens:
+            parser.feed_token(token)
+        return parser.accepts()
 
     def _refusal(self, lexer: Lexer, token: Token, wanted: set[str]) -> Exception:
         words = [spelling for terminal, spelling in self._spellings.items() if terminal in wanted]
@@ -88,7 +98,7 @@ class _NoLexer(LarkLexer):
     __future_interface__ = 2
 
 
-def span_of(node: Node) -> Span:
+def span_of(node: Tree | Leaf) -> Span:
     """The place of a tree or token in code points."""
     if isinstance(node, lark.Token):
         return Span(cast("int", node.start_pos), cast("int", node.end_pos))

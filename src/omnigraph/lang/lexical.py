@@ -202,10 +202,10 @@ def decimal_value(text: str) -> float:
 
 
 def described(token: Token) -> str:
-    """A token in words, for messages: "`}`", "the end", "U+00A0 (NO-BREAK SPACE), which is not white space here"."""
+    """A token in words, for messages: "`}`", "end of the text", "U+00A0 (NO-BREAK SPACE), which is not white space here"."""
     match token.kind:
         case TokenKind.END:
-            return "the end of the text"
+            return "end of the text"
         case TokenKind.UNKNOWN if token.text == "-":
             return "`-`, which begins no number here"
         case TokenKind.UNKNOWN if not token.text.isprintable() or token.text.isspace():
