@@ -1,8 +1,9 @@
 """A grammar file driven by our own tokens: the one place that knows the parser library.
 
 The grammar (a `.lark` file beside the module that uses it, all terminals by `%declare`) says what may follow what; the
-lexer says where tokens begin and end; a `Classifier` of the language turns a token into a terminal. It is told which
-terminals the grammar would take at this point, so a word is a keyword only where the grammar wants one.
+lexer says where tokens begin and end; a `Reader` of the language reads the next token and says which terminal it is.
+It is told which terminals the grammar would take at this point, so a word is a keyword only where the grammar wants
+one.
 
 Terminals that begin with `_` leave no trace in the tree. The tree is the library's `Tree` of its `Token`s, whose
 `start_pos` and `end_pos` are code-point offsets.
@@ -24,8 +25,8 @@ from omnigraph.lang.lexical import Lexer, Token, TokenKind, described
 Leaf = lark.Token
 Tree = lark.Tree[lark.Token]
 
-# (token, terminals that are possible here, lexer to look ahead with) -> (terminal, token), the token as it was or re-read.
-Classifier = Callable[[Token, Container[str], Lexer], tuple[str, Token]]
+# (lexer, offset to read at, terminals that are possible here) -> (terminal, token)
+Reader = Callable[[Lexer, int, Container[str]], tuple[str, Token]]
 
 _END = "$END"
 
@@ -42,14 +43,13 @@ class Grammar:
         self._lark = lark.Lark(text, parser="lalr", lexer=_NoLexer, start=start, propagate_positions=True)
         self._spellings = spellings
 
-    def parse(self, lexer: Lexer, classify: Classifier) -> Tree:
+    def parse(self, lexer: Lexer, read: Reader) -> Tree:
         """The tree of the whole text. Raises the lexer's syntax error at the first token that does not fit."""
         parser = self._start()
         fed: list[lark.Token] = []
         offset = 0
         while True:
-            token = lexer.token_at(offset)
-            terminal, token = classify(token, cast("dict[str, object]", parser.choices()), lexer)
+            terminal, token = read(lexer, offset, cast("dict[str, object]", parser.choices()))
             if token.kind is TokenKind.END:
                 terminal = _END
             fed.append(lark.Token(terminal, token.text, start_pos=token.span.start, end_pos=token.span.end))
@@ -69,7 +69,7 @@ class Grammar:
         parser = self._start()
         for token in tokens:
             parser.feed_token(token)
-        return parser.accepts()
+        return cast("set[str]", parser.accepts())
 
     def _refusal(self, lexer: Lexer, token: Token, wanted: set[str]) -> Exception:
         words = [spelling for terminal, spelling in self._spellings.items() if terminal in wanted]

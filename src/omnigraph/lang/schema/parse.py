@@ -100,7 +100,7 @@ def parse_schema(source: str | bytes) -> SchemaSyntax:
     """
     text = decode_source(source, SCHEMA_LEXIS)
     lexer = Lexer(text, SCHEMA_LEXIS)
-    tree = _grammar().parse(lexer, _classified)
+    tree = _grammar().parse(lexer, _next_terminal)
     return SchemaSyntax(text, tuple(_declaration(child, lexer) for child in _trees(tree.children)))
 
 
@@ -109,11 +109,9 @@ def _grammar() -> Grammar:
     return Grammar(__package__ or "omnigraph.lang.schema", "pg.lark", _SPELLINGS)
 
 
-def _classified(token: Token, possible: Container[str], lexer: Lexer) -> tuple[str, Token]:
-    """The terminal of a token, by what the grammar would take here."""
-    if "VARIANT" in possible and token.kind not in (TokenKind.PUNCT, TokenKind.END):
-        variant = lexer.variant_at(token.span.start)
-        return str(variant.kind), variant
+def _next_terminal(lexer: Lexer, offset: int, possible: Container[str]) -> tuple[str, Token]:
+    """The next token and its terminal, by what the grammar would take here."""
+    token = lexer.variant_at(offset) if "VARIANT" in possible else lexer.token_at(offset)
     if token.kind is TokenKind.PUNCT:
         return _PUNCTUATION[token.text], token
     if token.kind is TokenKind.META:
