@@ -16,7 +16,7 @@ demo: setup ## a running graph to play with, in ./demo (CHECK=1: question the ru
 	@$(BIN)/python -m examples.demo $(if $(CHECK),--check)
 
 test: lint ## everything that must hold: format, lint, types, imports, tests, documents
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup
 
 lint: setup ## format, lint, types and imports, without the tests
 	$(BIN)/ruff format --check .
