@@ -29,6 +29,17 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list literal with an element that is not known before the query runs (`[1, $n]`); otherwise it is a Constant.
+
+    Elements are constants in the sense of languages.md 9.6 (no properties); one that is null matches nothing.
+    """
+
+    items: tuple[Expr, ...]
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
 class Param:
     name: str  # without `$`
     type: ValueType
@@ -124,6 +135,7 @@ class Aggregate:
 
 Expr = (
     Constant
+    | ListOf
     | Param
     | Now
     | PropertyRef
