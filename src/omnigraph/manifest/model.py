@@ -56,6 +56,8 @@ class Origin:
     bases: tuple[str, ...] = ()
     restored_from: str | None = None
     imported_from: str | None = None
+    proposal: str | None = None
+    resolved: int | None = None  # merge: how many resolutions were used
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,15 @@ class TablePin:
 
     path: str
     version: int
+
+
+def content_label(pin: TablePin | None) -> str:
+    """The `content` of a type whose rows last changed at this pin; "none" if it never held a row.
+
+    >>> content_label(TablePin("nodes/a1-01J", 9223372036854775809))
+    'nodes/a1-01J@9223372036854775809'
+    """
+    return "none" if pin is None else f"{pin.path}@{pin.version}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +162,7 @@ class Manifest:
     types: Mapping[str, TypeEntry]  # by type id
     lineage: Lineage
     nonce: str  # 32 hex digits
+    min_writer: int = 1  # the format a program must know to publish on top of this version
 
     @property
     def head_commit(self) -> Commit:
