@@ -118,15 +118,17 @@ class Store(Protocol):
         ...
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
-        """Objects below the folder `prefix` (whole path parts, recursive), by key in byte order.
+        """Objects below the folder `prefix` (whole path parts, recursive).
 
-        Fetched a page of 1,000 at a time as the iterator is consumed. Keys are relative to the root. Temporary files
-        are skipped.
+        Those of one folder come in byte order of their names. What lies in folders inside it comes together, in the
+        same order, at a place that depends on the store (some real ones do not sort across folders).
+        `start_after` goes on behind an object in the order of this listing. Fetched a page of 1,000 at a time as the
+        iterator is consumed. Keys are relative to the root. Temporary files are skipped.
         """
         ...
 
     def list_first(self, prefix: str) -> ObjectInfo | None:
-        """The first object below `prefix` by key, in one LIST request; None if there is none."""
+        """The first object below `prefix` in the order of `list`, by one LIST request; None if there is none."""
         ...
 
     def list_folders(self, prefix: str) -> list[str]:

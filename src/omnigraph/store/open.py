@@ -16,22 +16,20 @@ def open_store(
     root: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, str] | None = None,
-    environ: Mapping[str, str] | None = None,
 ) -> Store:
     """The store at an address. Sends no request and creates nothing.
 
-    `storage_options` are S3 settings that come before those of the environment (`environ`, by default the process's).
+    `storage_options` are S3 settings (`region`, `endpoint`, …) that come before the AWS_* variables.
     Raises InvalidRequest: `invalid_storage_root`, `invalid_setting`, `invalid_retry_setting`.
     """
     address = parse_root(root)
-    variables = dict(os.environ if environ is None else environ)
-    settings = StoreSettings.from_environment(variables)
+    settings = StoreSettings.from_environment()
     match address:
         case LocalRoot():
             return LocalStore(address, settings)
         case S3Root():
             from omnigraph.store.cloud import CloudStore
 
-            return CloudStore.from_environment(address, settings, variables, storage_options or {})
+            return CloudStore.from_environment(address, settings, storage_options)
         case _:
             assert_never(address)
