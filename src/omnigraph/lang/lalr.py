@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import lark
 from lark.lexer import Lexer as LarkLexer
+from lark.parsers.lalr_analysis import Shift
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from omnigraph.lang.diagnostics import Span
@@ -28,7 +29,7 @@ Tree = lark.Tree[lark.Token]
 # (lexer, offset to read at, terminals that are possible here) -> (terminal, token)
 Reader = Callable[[Lexer, int, Container[str]], tuple[str, Token]]
 
-_END = "$END"
+END = "$END"
 
 
 class Grammar:
@@ -38,9 +39,13 @@ class Grammar:
     never mentioned.
     """
 
-    def __init__(self, package: str, file: str, spellings: Mapping[str, str], *, start: str = "start") -> None:
+    def __init__(
+        self, package: str, file: str, spellings: Mapping[str, str], *, start: str = "start", builder: object = None
+    ) -> None:
+        """`builder`, if given, has a method per rule that takes the rule's children and makes what stands for it."""
         text = resources.files(package).joinpath(file).read_text(encoding="utf-8")
-        self._lark = lark.Lark(text, parser="lalr", lexer=_NoLexer, start=start, propagate_positions=True)
+        options: dict[str, Any] = {"propagate_positions": True} if builder is None else {"transformer": builder}
+        self._lark = lark.Lark(text, parser="lalr", lexer=_NoLexer, start=start, **options)
         self._spellings = spellings
 
     def parse(self, lexer: Lexer, read: Reader) -> Tree:
@@ -51,15 +56,19 @@ class Grammar:
         while True:
             terminal, token = read(lexer, offset, cast("dict[str, object]", parser.choices()))
             if token.kind is TokenKind.END:
-                terminal = _END
+                terminal = END
             fed.append(lark.Token(terminal, token.text, start_pos=token.span.start, end_pos=token.span.end))
             try:
                 result: Any = parser.feed_token(fed[-1])
             except lark.UnexpectedToken:
                 raise self._refusal(lexer, token, self._acceptable(fed[:-1])) from None
-            if terminal == _END:
+            if terminal == END:
                 return cast("Tree", result)
             offset = token.span.end
+
+    def run(self) -> Run:
+        """A parse that the caller drives token by token."""
+        return Run(self._start())
 
     def _start(self) -> InteractiveParser:
         return cast("InteractiveParser", cast("Any", self._lark).parse_interactive(""))
@@ -73,7 +82,7 @@ class Grammar:
 
     def _refusal(self, lexer: Lexer, token: Token, wanted: set[str]) -> Exception:
         words = [spelling for terminal, spelling in self._spellings.items() if terminal in wanted]
-        if _END in wanted:
+        if END in wanted:
             words.append("the end of the text")
         literal = [word[1:-1] for word in words if word.startswith("`") and word.endswith("`")]
         return lexer.refusal(
@@ -83,6 +92,48 @@ class Grammar:
             # Only a text that is the one possibility is something to write.
             fix=literal[0] if len(literal) == len(words) == 1 else None,
         )
+
+
+class Run:
+    """One parse, fed token by token by a caller who looks ahead further than one token.
+
+    Unlike the table of choices that a `Reader` is given, `takes` is exact: it follows the reductions that the terminal
+    would cause. So a word can be given the one role it has, and what was possible is known when none is.
+    """
+
+    def __init__(self, parser: InteractiveParser) -> None:
+        state: Any = parser.parser_state
+        self._parser = parser
+        self._stack: list[Any] = state.state_stack
+        self._states: dict[Any, dict[str, Any]] = state.parse_conf.parse_table.states
+        self._end: Any = state.parse_conf.end_state
+        self.values: list[Any] = state.value_stack  # what was read and belongs to no larger part yet; read only
+
+    def takes(self, terminal: str) -> bool:
+        """Whether this terminal may come next."""
+        kept, pushed = len(self._stack), list[Any]()  # the stack is its first `kept` states, then `pushed`
+        while True:
+            choice = self._states[pushed[-1] if pushed else self._stack[kept - 1]].get(terminal)
+            if choice is None:
+                return False
+            if choice[0] is Shift:
+                return True
+            rule = choice[1]
+            from_pushed = min(len(rule.expansion), len(pushed))
+            del pushed[len(pushed) - from_pushed :]
+            kept -= len(rule.expansion) - from_pushed
+            pushed.append(self._states[pushed[-1] if pushed else self._stack[kept - 1]][rule.origin.name][1])
+            if terminal == END and pushed[-1] == self._end:
+                return True
+
+    def wanted(self) -> set[str]:
+        """All terminals that may come next, `END` included."""
+        return {choice for choice in self._states[self._stack[-1]] if choice.isupper() and self.takes(choice)}
+
+    def feed(self, terminal: str, token: Token) -> object:
+        """Take the next token, which `takes` allowed. After END: what the builder made of the whole text."""
+        span = token.span
+        return self._parser.feed_token(lark.Token(terminal, token.text, start_pos=span.start, end_pos=span.end))
 
 
 class _NoLexer(LarkLexer):
