@@ -1,0 +1,188 @@
+"""Rows of one table version as numbers, and the columns that queries asked for, in memory.
+
+A row number means a place in a contiguous base or in the small tail behind it: `0 … base`, then the tail. Versions that
+follow each other share the base. A column is read from storage when it is first asked for and not before; a `take` from
+two chunks costs fifty times more than from one, so a base column is always one array.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.query.sources import TableSource
+from omnigraph.tables.columns import ROW_ADDRESS
+
+_OFFSETS_MAX = 2**31 - 2**20
+
+
+class AddressBlock:
+    """Row addresses by row number, searchable the other way round."""
+
+    def __init__(self, addresses: np.ndarray) -> None:
+        self.addresses = addresses
+
+    def __len__(self) -> int:
+        return len(self.addresses)
+
+    @cached_property
+    def _order(self) -> np.ndarray | None:
+        """What sorts the addresses; None if they ascend, as those of a table without rewrites do."""
+        values = self.addresses
+        return None if bool((values[1:] > values[:-1]).all()) else np.argsort(values, kind="stable")
+
+    def find(self, wanted: np.ndarray) -> np.ndarray:
+        """int64 row numbers, −1 for an address that is not here."""
+        if len(self.addresses) == 0:
+            return np.full(len(wanted), -1, np.int64)
+        order = self._order
+        at = np.searchsorted(self.addresses, wanted, sorter=order)
+        at = np.minimum(at, len(self.addresses) - 1)
+        rows = at if order is None else order[at]
+        return np.where(self.addresses[rows] == wanted, rows, -1)
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """The rows of one version: base block, then tail. Rows that the version no longer has keep their numbers."""
+
+    base: AddressBlock
+    tail: AddressBlock
+
+    def __len__(self) -> int:
+        return len(self.base) + len(self.tail)
+
+    def find(self, addresses: np.ndarray) -> np.ndarray:
+        """Row number by address, −1 if absent. The tail wins: it is younger."""
+        rows = self.base.find(addresses)
+        if len(self.tail):
+            late = self.tail.find(addresses)
+            rows = np.where(late >= 0, late + len(self.base), rows)
+        return rows
+
+    def addresses(self, rows: np.ndarray) -> np.ndarray:
+        if len(self.tail) == 0:
+            return self.base.addresses[rows]
+        return split_take(self.base.addresses, self.tail.addresses, rows)
+
+    def extended(self, addresses: np.ndarray) -> RowSpace:
+        """With more rows at the end. The same space if there are none."""
+        if len(addresses) == 0:
+            return self
+        return RowSpace(self.base, AddressBlock(np.concatenate([self.tail.addresses, addresses])))
+
+
+def split_take(base: np.ndarray, tail: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """`concatenate([base, tail])[rows]` without the concatenation."""
+    if len(tail) == 0:
+        return base[rows]
+    late = rows >= len(base)
+    out = np.empty(len(rows), base.dtype)
+    out[~late] = base[rows[~late]]
+    out[late] = tail[rows[late] - len(base)]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    base: pa.Array
+    tail: pa.Array
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        """The values at these row numbers."""
+        size = len(self.base)
+        if len(self.tail) == 0:
+            return self.base.take(pa.array(rows))
+        late = rows >= size
+        if not late.any():
+            return self.base.take(pa.array(rows))
+        ours = self.base.take(pa.array(rows[~late]))
+        theirs = self.tail.take(pa.array(rows[late] - size))
+        order = np.empty(len(rows), np.int64)
+        order[~late] = np.arange(len(ours))
+        order[late] = np.arange(len(ours), len(rows))
+        return pa.concat_arrays([ours, theirs]).take(pa.array(order))
+
+
+class Columns:
+    """The resident columns of one version. Thread-safe; columns are added, never changed."""
+
+    def __init__(self, source: TableSource | None, space: RowSpace, held: Mapping[str, Column] | None = None) -> None:
+        self.source = source
+        self.space = space
+        self._held: dict[str, Column] = dict(held or {})
+        self._lock = threading.Lock()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._held
+
+    def get(self, name: str) -> Column:
+        return self._held[name]
+
+    def load(self, fields: Sequence[pa.Field]) -> bool:
+        """Make these columns resident, all that are missing in one scan. True if any was. Raises StorageFailure."""
+        if all(field.name in self._held for field in fields):
+            return False
+        with self._lock:
+            missing = [field for field in fields if field.name not in self._held]
+            if missing:
+                self._held = {**self._held, **self._read(missing)}
+        return bool(missing)
+
+    def _read(self, fields: Sequence[pa.Field]) -> dict[str, Column]:
+        size, base = len(self.space), len(self.space.base)
+        if self.source is None:
+            return {f.name: Column(pa.nulls(base, f.type), pa.nulls(size - base, f.type)) for f in fields}
+        table = self.source.scan(fields, with_row_address=True).read_all()
+        addresses = table.column(ROW_ADDRESS).to_numpy()
+        if size == base and np.array_equal(addresses, self.space.base.addresses):
+            return {f.name: Column(one_array(table.column(f.name)), pa.nulls(0, f.type)) for f in fields}
+        place = np.full(size, -1, np.int64)
+        place[self.space.find(addresses)] = np.arange(len(addresses))
+        at = pa.array(place, mask=place < 0)
+        columns: dict[str, Column] = {}
+        for field in fields:
+            values = one_array(table.column(field.name)).take(at)
+            columns[field.name] = Column(values.slice(0, base), values.slice(base))
+        return columns
+
+    def extended(self, source: TableSource | None, space: RowSpace, rows: pa.Table) -> Columns:
+        """The columns of the version that follows, whose rows `rows` stand behind ours."""
+        held: dict[str, Column] = {}
+        for name, column in self._held.items():
+            if name in rows.column_names:
+                added = one_array(rows.column(name).cast(column.base.type))
+            else:
+                added = pa.nulls(rows.num_rows, column.base.type)
+            tail = pa.concat_arrays([column.tail, added]) if len(added) else column.tail
+            held[name] = Column(column.base, tail)
+        return Columns(source, space, held)
+
+    def gathered(self, space: RowSpace, rows: np.ndarray) -> Columns:
+        """The same values under new row numbers: row i of the new space is row `rows[i]` of this one."""
+        held = self._held
+        columns = {name: Column(each.take(rows), pa.nulls(0, each.base.type)) for name, each in held.items()}
+        return Columns(self.source, space, columns)
+
+    def parts(self) -> Iterable[tuple[int, int]]:
+        held = self._held
+        space = self.space
+        yield id(space.base), space.base.addresses.nbytes
+        yield id(space.tail), space.tail.addresses.nbytes
+        for column in held.values():
+            yield id(column.base), column.base.nbytes
+            yield id(column.tail), column.tail.nbytes
+
+
+def one_array(values: pa.ChunkedArray) -> pa.Array:
+    """A column as one array. Strings that 32-bit offsets can't address become large strings."""
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    if values.type == pa.string() and values.nbytes > _OFFSETS_MAX:
+        values = values.cast(pa.large_string())
+    return values.combine_chunks() if values.num_chunks else pa.array([], values.type)

@@ -1,0 +1,215 @@
+"""What a process keeps of its graphs in memory, by pinned version: looked up, built once, handed on by publications.
+
+Results never depend on what is here; losing it costs time only. States are named by pin and by the dictionaries that
+number their vertices, so a dictionary that was dropped and built anew can't meet a state with the old numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from omnigraph.manifest.model import Manifest, TablePin
+from omnigraph.query.residency.budget import MemoryBudget, process_budget
+from omnigraph.query.residency.delta import RowDelta
+from omnigraph.query.residency.dictionary import KeyDictionary
+from omnigraph.query.residency.edges import EdgeRows, load_edges
+from omnigraph.query.residency.nodes import NodeRows, load_nodes
+from omnigraph.query.sources import TableOpener, TableSource
+
+_SUPERSEDED_KEPT = 8
+_FOLD_LEAST = 1024
+_FOLD_SHARE = 64
+
+State = NodeRows | EdgeRows
+_S = TypeVar("_S", NodeRows, EdgeRows)
+
+
+@dataclass(frozen=True, slots=True)
+class StateKey:
+    graph: str
+    type_id: str
+    pin: TablePin | None
+    dictionaries: tuple[int, ...]
+
+    def of_same_table(self, other: object) -> bool:
+        return (
+            isinstance(other, StateKey)
+            and self.graph == other.graph
+            and self.type_id == other.type_id
+            and self.dictionaries == other.dictionaries
+        )
+
+
+@dataclass(slots=True)
+class Counters:
+    """How states came to be: read whole from storage, taken over from a publication, folded into a new base."""
+
+    rebuilds: int = 0
+    adoptions: int = 0
+    folds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A dictionary with a number that no other of this process ever has."""
+
+    serial: int
+    dictionary: KeyDictionary
+
+    def parts(self) -> Iterable[tuple[int, int]]:
+        return self.dictionary.parts()
+
+
+@dataclass(slots=True)
+class _Flight:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    waiting: int = 0
+
+
+class Residency:
+    """Thread-safe. Several graphs may share one; all of a process share the byte limit by default."""
+
+    def __init__(self, budget: MemoryBudget | None = None) -> None:
+        self.budget = budget or process_budget()
+        self.counters = Counters()
+        self._lock = threading.Lock()
+        self._flights: dict[object, _Flight] = {}
+        self._serials = itertools.count(1)
+        self._superseded: set[StateKey] = set()
+        self._folding: set[tuple[str, str]] = set()
+        self._folder: ThreadPoolExecutor | None = None
+        self._folds: list[Future[None]] = []
+
+    def dictionary(self, graph: str, type_id: str) -> tuple[int, KeyDictionary]:
+        """The key dictionary of a node type now in use, and its serial number. Keep both for as long as numbers matter."""
+        key = ("keys", graph, type_id)
+        with self._lock:
+            found = cast("_Numbered | None", self.budget.get(key))
+            if found is None:
+                found = _Numbered(next(self._serials), KeyDictionary())
+                self.budget.put(key, found)
+        return found.serial, found.dictionary
+
+    def nodes(self, key: StateKey, dictionary: KeyDictionary, source: TableSource | None) -> NodeRows:
+        """The nodes of a pinned version. Raises StorageFailure if they have to be read and can't be."""
+        return self._state(key, source, lambda: load_nodes(dictionary, source))
+
+    def edges(self, key: StateKey, ends: tuple[KeyDictionary, KeyDictionary], source: TableSource | None) -> EdgeRows:
+        """The edges of a pinned version. Raises StorageFailure if they have to be read and can't be."""
+        return self._state(key, source, lambda: load_edges(ends, source))
+
+    def _state(self, key: StateKey, source: TableSource | None, load: Callable[[], _S]) -> _S:
+        found = self.budget.get(key)
+        if found is not None:
+            return cast(_S, found)
+        if source is None:
+            state = load()
+            self.budget.put(key, state)
+            return state
+        with self._lock:
+            flight = self._flights.setdefault(key, _Flight())
+            flight.waiting += 1
+        try:
+            with flight.lock:
+                found = self.budget.get(key)
+                if found is None:
+                    found = load()
+                    self.counters.rebuilds += 1
+                    self.budget.put(key, found)
+                return cast(_S, found)
+        finally:
+            with self._lock:
+                flight.waiting -= 1
+                if flight.waiting == 0:
+                    self._flights.pop(key, None)
+
+    def recount(self, key: StateKey, state: State) -> None:
+        """Count a state's bytes anew after columns or adjacency became resident."""
+        if self.budget.get(key) is state:
+            self.budget.put(key, state)
+
+    def adopt(self, tables: TableOpener, old: Manifest, new: Manifest, changes: Mapping[str, RowDelta]) -> None:
+        """Take over what a publication changed: `changes` by type id, from `old`'s pin to `new`'s.
+
+        Only types whose old version is in memory are carried on; a type that is left out, or whose rows are not known
+        one by one (an overwrite, a compaction), is read again when it is next asked for.
+        """
+        for type_id, delta in changes.items():
+            before, after = old.types.get(type_id), new.types.get(type_id)
+            if after is None or after.pin is None:
+                continue
+            self._adopt_type(tables, new.graph, type_id, before.pin if before else None, after.pin, delta)
+
+    def _adopt_type(
+        self, tables: TableOpener, graph: str, type_id: str, before: TablePin | None, after: TablePin, delta: RowDelta
+    ) -> None:
+        held = self.budget.keys(
+            lambda k: isinstance(k, StateKey) and k.graph == graph and k.type_id == type_id and k.pin == before
+        )
+        for key in cast("list[StateKey]", held):
+            state = cast("State | None", self.budget.get(key))
+            if state is None or not _fits(state, delta):
+                continue
+            follower = state.adopted(tables.open(after), delta)
+            self.counters.adoptions += 1
+            share = max(_FOLD_LEAST, len(state.columns.space.base) // _FOLD_SHARE)
+            if follower.overlay_size > 2 * share:
+                follower = follower.folded()
+                self.counters.folds += 1
+            after_key = StateKey(graph, type_id, after, key.dictionaries)
+            self.budget.put(after_key, follower)
+            self._supersede(key)
+            if follower.overlay_size > share:
+                self._fold_soon(after_key, follower)
+
+    def _supersede(self, key: StateKey) -> None:
+        """Versions behind a head go after a few more, unless someone still reads them."""
+        with self._lock:
+            self._superseded.add(key)
+        behind = self.budget.keys(lambda k: k in self._superseded and key.of_same_table(k))
+        surplus = cast("list[StateKey]", behind[:-_SUPERSEDED_KEPT])
+        self.budget.drop(surplus)
+        with self._lock:
+            self._superseded.difference_update(surplus)
+
+    def _fold_soon(self, key: StateKey, state: State) -> None:
+        line = (key.graph, key.type_id)
+        with self._lock:
+            if line in self._folding:
+                return
+            self._folding.add(line)
+            if self._folder is None:
+                self._folder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="omnigraph-fold")
+            self._folds = [each for each in self._folds if not each.done()]
+            self._folds.append(self._folder.submit(self._fold, key, state, line))
+
+    def _fold(self, key: StateKey, state: State, line: tuple[str, str]) -> None:
+        try:
+            folded = state.folded()
+            if self.budget.get(key) is state:
+                self.budget.put(key, folded)
+                self.counters.folds += 1
+        finally:
+            with self._lock:
+                self._folding.discard(line)
+
+    def settle(self) -> None:
+        """Wait for folding in the background."""
+        for each in list(self._folds):
+            each.result()
+
+
+def _fits(state: State, delta: RowDelta) -> bool:
+    """Whether the delta speaks of this state's rows. If it does not, reading anew is right and merely slow."""
+    if len(delta.addresses) != delta.rows.num_rows:
+        return False
+    rows = state.columns.space.find(delta.removed)
+    if len(rows) and rows.min() < 0:
+        return False
+    live = state.current(rows) if isinstance(state, NodeRows) else state.is_live(rows)
+    return bool(live.all())

@@ -1,0 +1,55 @@
+"""What the query room asks of a stored table: columns of a pinned version, all or some rows of it.
+
+`tables.TableVersion` and `tables.TableStore` satisfy these protocols, so do Arrow tables in tests. Nothing here knows
+how rows are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.manifest.model import TablePin
+
+
+class TableSource(Protocol):
+    """One table at one version. Immutable and thread-safe."""
+
+    @property
+    def pin(self) -> TablePin: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    def scan(
+        self,
+        columns: Iterable[str | pa.Field],
+        *,
+        filter: Any = None,
+        with_row_address: bool = False,
+        batch_size: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """All live rows, the same order at every call. A field that is not stored reads as nulls of its type.
+
+        Raises StorageFailure if a file can't be read.
+        """
+        ...
+
+    def take(self, addresses: np.ndarray, columns: Iterable[str | pa.Field]) -> pa.Table:
+        """The rows at these addresses, in the order asked. All must be live. Raises StorageFailure."""
+        ...
+
+
+class TableOpener(Protocol):
+    """Opens tables of one graph root."""
+
+    def open(self, pin: TablePin) -> TableSource: ...
