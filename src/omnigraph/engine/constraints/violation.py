@@ -1,0 +1,114 @@
+"""A broken constraint as a value, its words, and which of several comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from omnigraph.engine.constraints.order import line_of
+from omnigraph.errors import ConstraintViolation
+from omnigraph.lang.schema.catalog import EntityKind, EntityType, Property
+from omnigraph.tables.columns import ID
+
+Constraint = Literal["required", "enum", "range", "check", "unique", "cardinality", "endpoint", "key"]
+
+_SHOWN_VALUE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken constraint: which rule, where, and in words."""
+
+    code: str
+    constraint: Constraint
+    kind: EntityKind
+    type_name: str
+    message: str
+    entity_id: str | None = None
+    property: str | None = None
+    line_number: int | None = None
+
+    def error(self) -> ConstraintViolation:
+        """The error of the public door, to be raised."""
+        return ConstraintViolation(
+            self.message,
+            rule_code=self.code,
+            constraint=self.constraint,
+            entity_kind=self.kind,
+            type_name=self.type_name,
+            entity_id=self.entity_id,
+            property_name=self.property,
+            line_number=self.line_number,
+        )
+
+
+def first(violations: Iterable[Violation | None]) -> Violation | None:
+    """The first in record order, then by type name, then by id. Violations without a line come after those with one."""
+    found = [violation for violation in violations if violation is not None]
+    return min(found, key=_place, default=None)
+
+
+def _place(violation: Violation) -> tuple[bool, int, str, str]:
+    line = violation.line_number
+    return line is None, line or 0, violation.type_name, violation.entity_id or ""
+
+
+def reporter(
+    entity: EntityType,
+    rows: pa.Table,
+    each: Property,
+    code: str,
+    constraint: Constraint,
+    what: str,
+    *,
+    shown: bool = False,
+) -> Callable[[int], Violation]:
+    def report(row: int) -> Violation:
+        value = f"{shown_value(rows.column(each.column)[row].as_py())} " if shown else ""
+        return violation_at(entity, rows, row, code, constraint, f"{value}{what}", each.name)
+
+    return report
+
+
+def violation_at(
+    entity: EntityType,
+    rows: pa.Table,
+    row: int,
+    code: str,
+    constraint: Constraint,
+    what: str,
+    property_name: str | None,
+) -> Violation:
+    entity_id = rows.column(ID)[row].as_py()
+    line = line_of(rows, row)
+    subject = (
+        entity.name if property_name is None or property_name.startswith("@") else f"{entity.name}.{property_name}"
+    )
+    if line is None and entity_id is not None:
+        subject = f"{subject} of {quoted(entity_id)}"
+    return Violation(
+        code=code,
+        constraint=constraint,
+        kind=entity.kind,
+        type_name=entity.name,
+        message=placed(line, f"{subject}: {what}"),
+        entity_id=entity_id,
+        property=property_name,
+        line_number=line,
+    )
+
+
+def placed(line: int | None, text: str) -> str:
+    return text if line is None else f"line {line}: {text}"
+
+
+def quoted(text: str | None) -> str:
+    return "null" if text is None else shown_value(text)
+
+
+def shown_value(value: object) -> str:
+    text = repr(value) if not isinstance(value, str) else '"' + value.replace("\n", "\\n") + '"'
+    return text if len(text) <= _SHOWN_VALUE else text[: _SHOWN_VALUE - 1] + "…"
