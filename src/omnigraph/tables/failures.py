@@ -1,0 +1,114 @@
+"""What the table library and the operating system raise, read once: the only place that looks at their words.
+
+    with storage_failures(StoragePhase.READ):
+        dataset.scanner(...).to_table()
+
+Whatever comes out is a `StorageFailure` with a class and a phase, or an `InternalError` when the library says that we
+asked for something senseless. Texts from below may name paths and addresses, so they decide the class and go no
+further. A failure here is always definite for the graph: nothing that this room writes is visible before a manifest
+names it.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.errors import Effects, InternalError, StorageClass, StorageFailure, StoragePhase
+
+RAISED_BELOW: Final = (OSError, ValueError, RuntimeError, NotImplementedError, pa.ArrowException)
+"""Every exception class that pylance's binding and pyarrow raise. Its panics are BaseExceptions and stay panics."""
+
+_ERRNO: Final[dict[int, StorageClass]] = {
+    errno.ENOENT: StorageClass.NOT_FOUND,
+    errno.EACCES: StorageClass.DENIED,
+    errno.EPERM: StorageClass.DENIED,
+    errno.EROFS: StorageClass.DENIED,
+    errno.ETIMEDOUT: StorageClass.TIMEOUT,
+    errno.ECONNREFUSED: StorageClass.CONNECTION,
+    errno.ECONNRESET: StorageClass.CONNECTION,
+    errno.EPIPE: StorageClass.CONNECTION,
+}
+
+_STATUS: Final = re.compile(r"status:? (?:code )?\(?(?P<status>[1-5][0-9]{2})\b", re.IGNORECASE)
+_OS_ERROR: Final = re.compile(r"\(os error (?P<errno>[0-9]+)\)")
+
+_TEXTS: Final[tuple[tuple[re.Pattern[str], StorageClass], ...]] = tuple(
+    (re.compile(pattern, re.IGNORECASE), cls)
+    for pattern, cls in (
+        (r"SlowDown|Too Many Requests|RequestLimitExceeded|throttl", StorageClass.THROTTLED),
+        (r"AccessDenied|Permission ?Denied|Unauthenticated|InvalidAccessKeyId|SignatureDoesNotMatch|credential", StorageClass.DENIED),
+        (r"timed out|timeout|deadline", StorageClass.TIMEOUT),
+        (r"kind: Connect|connection|dns error|broken pipe|error trying to connect", StorageClass.CONNECTION),
+        (r"not ?found|NoSuchKey|NoSuchBucket|does not exist", StorageClass.NOT_FOUND),
+        (r"corrupt|invalid magic|magic number|failed to decode|out of range|unexpected end|Invalid (?:argument|footer)|protobuf", StorageClass.CORRUPT),
+        (r"not supported|unsupported|not implemented|NotImplemented", StorageClass.UNSUPPORTED),
+    )
+)  # fmt: skip
+
+_MISUSE: Final = re.compile(
+    r"Invalid user input|different schema|fields did not match|Schema error|No field named|LanceError\(Schema\)",
+    re.IGNORECASE,
+)
+
+
+def storage_class(error: BaseException) -> StorageClass | None:
+    """What kind of failure an exception from below is; None if it says that the request made no sense."""
+    text = str(error)
+    if isinstance(error, OSError) and error.errno is not None:
+        return _ERRNO.get(error.errno, StorageClass.LOCAL_IO)
+    os_error = _OS_ERROR.search(text)
+    if os_error is not None:
+        return _ERRNO.get(int(os_error["errno"]), StorageClass.LOCAL_IO)
+    status = _STATUS.search(text)
+    if status is not None:
+        return _class_of_status(int(status["status"]))
+    if _MISUSE.search(text):
+        return None
+    for pattern, cls in _TEXTS:
+        if pattern.search(text):
+            return cls
+    return StorageClass.UNSUPPORTED if isinstance(error, NotImplementedError) else StorageClass.SERVER_ERROR
+
+
+def _class_of_status(status: int) -> StorageClass:
+    match status:
+        case 401 | 403:
+            return StorageClass.DENIED
+        case 404:
+            return StorageClass.NOT_FOUND
+        case 408:
+            return StorageClass.TIMEOUT
+        case 429 | 503:
+            return StorageClass.THROTTLED
+        case _ if status < 500:
+            return StorageClass.UNSUPPORTED
+        case _:
+            return StorageClass.SERVER_ERROR
+
+
+@contextmanager
+def storage_failures(phase: StoragePhase) -> Generator[None]:
+    """Turns what the block lets escape from below into StorageFailure or InternalError; other errors pass unchanged."""
+    try:
+        yield
+    except RAISED_BELOW as error:
+        # `from None`: the cause's text may hold paths and addresses, and a traceback prints causes
+        raise translated(error, phase) from None
+
+
+def translated(error: BaseException, phase: StoragePhase) -> StorageFailure | InternalError:
+    """The error to raise instead of one from below."""
+    cls = storage_class(error)
+    if cls is None:
+        return InternalError("the table library refused a request of this program", effects=_effects(phase))
+    return StorageFailure(f"a table request failed ({cls})", cls=cls, phase=phase, effects=_effects(phase))
+
+
+def _effects(phase: StoragePhase) -> Effects | None:
+    return None if phase is StoragePhase.READ else "none"
