@@ -157,8 +157,10 @@ def forked(
     publishes a fork and its first commits as one version (load into a new branch). Raises ValueError if the branch is
     live, FormatMismatch if a newer writer is needed.
     """
-    if isinstance(target, KnownHead) and target.live:
-        raise ValueError("the branch is live")
+    if isinstance(target, KnownHead):
+        if target.live:
+            raise ValueError("the branch is live")
+        check_writable(target.manifest)
     check_writable(source)
     version = target.version + 1
     commits = _chained(drafts, target.branch, version, source.head_commit, now_us)
