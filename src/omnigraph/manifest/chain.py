@@ -41,6 +41,11 @@ class StoredVersion:
     sha256: str
     stored_at: int
 
+    @property
+    def as_base(self) -> Base:
+        """How the next version names this one."""
+        return Base(self.manifest.version, self.sha256)
+
 
 @dataclass(frozen=True, slots=True)
 class KnownHead:
