@@ -1,8 +1,8 @@
 """A small HTTP server on loopback which does exactly the wrong thing that a test asks for, and keeps what it is sent.
 
-    with MisbehavingServer(answer(503, s3_error("SlowDown"))) as server:
-        …one request to server.endpoint…
-    assert server.methods == ["PUT"]
+with MisbehavingServer(answer(503, s3_error("SlowDown"))) as server:
+…one request to server.endpoint…
+assert server.methods == ["PUT"]
 """
 
 from __future__ import annotations

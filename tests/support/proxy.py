@@ -27,7 +27,8 @@ from support.wire import Broken, Connection, Message, receive_request, receive_r
 @dataclass(frozen=True)
 class Seen:
     """One request as it passed. `verb` is the method, but LIST for a listing; `status` is what the client was
-    answered, None for no answer, and `passed` says whether the server got the request."""
+    answered, None for no answer, and `passed` says whether the server got the request.
+    """
 
     ordinal: int
     method: str
@@ -65,7 +66,8 @@ class Exchange:
 
     asked: Asked
     forward: Forward
-    later: Callable[[Forward], None]
+    later: Callable[[], None]
+    keep: bool = True  # the connection may carry another request
 
 
 @dataclass
@@ -159,7 +161,8 @@ class S3Proxy(Listening):
         upstream: Connection | None = None
         try:
             while (request := receive_request(connection)) is not None:
-                upstream = upstream or self._connected()
+                if upstream is None or _ended(upstream):
+                    upstream = self._connected()
                 if not self._exchange(connection, upstream, request):
                     return
         finally:
@@ -186,18 +189,14 @@ class S3Proxy(Listening):
             with contextlib.closing((alone := self._connected()).sock):
                 return _forwarded(alone, request, asked.method)
 
-        def later(_: Forward) -> None:
+        def later() -> None:
             with self.guard:
                 self._held.append(forward_alone)
 
+        exchange = Exchange(asked, forward, later)
         answer: bytes | None = None
-        keep = True
         try:
-            if fault is None:
-                message = forward()
-                answer, keep = message.head + message.body, message.keeps_connection
-            else:
-                answer = fault(Exchange(asked, forward, later))
+            answer = (fault or _pass_on)(exchange)
         finally:
             seconds = time.perf_counter() - started
             seen = Seen(
@@ -210,7 +209,7 @@ class S3Proxy(Listening):
             connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
         connection.send(answer)
-        return keep and fault is None
+        return exchange.keep
 
     def _begin(self, asked: Asked) -> tuple[Fault | None, int]:
         with self.guard:
@@ -223,6 +222,12 @@ class S3Proxy(Listening):
                     rule.remaining -= 1
                     return rule.fault, self._ordinal
             return None, self._ordinal
+
+
+def _pass_on(exchange: Exchange) -> bytes:
+    message = exchange.forward()
+    exchange.keep = message.keeps_connection
+    return message.head + message.body
 
 
 # --- the faults
@@ -262,7 +267,7 @@ def land_late() -> Fault:
     """The connection breaks; the server gets the request when the test says `proxy.release()`."""
 
     def play(exchange: Exchange) -> bytes | None:
-        exchange.later(exchange.forward)
+        exchange.later()
         return None
 
     return play
@@ -273,7 +278,7 @@ def delay(seconds: float) -> Fault:
 
     def play(exchange: Exchange) -> bytes | None:
         time.sleep(seconds)
-        return _whole(exchange.forward())
+        return _pass_on(exchange)
 
     return play
 
@@ -293,6 +298,7 @@ def truncate() -> Fault:
 
     def play(exchange: Exchange) -> bytes | None:
         message = exchange.forward()
+        exchange.keep = False
         return message.head + message.body[: len(message.body) // 2]
 
     return play
@@ -322,8 +328,12 @@ def _forwarded(upstream: Connection, request: Message, method: str) -> Message:
     return receive_response(upstream, method)
 
 
-def _whole(message: Message) -> bytes:
-    return message.head + message.body
+def _ended(connection: Connection) -> bool:
+    """True if the server closed an idle connection."""
+    try:
+        return connection.sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
 
 
 def _status(answer: bytes | None) -> int | None:
