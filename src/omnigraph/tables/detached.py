@@ -13,7 +13,8 @@ from lance.dataset import Transaction
 
 from omnigraph.ambient import random_hex
 from omnigraph.manifest.model import TablePin
-from omnigraph.tables.store import TableStore, TableVersion
+from omnigraph.tables.store import TableStore
+from omnigraph.tables.version import TableVersion
 
 BASE_PROPERTY: Final = "omnigraph.base"
 

@@ -16,7 +16,8 @@ from lance.schema import LanceSchema
 
 from omnigraph.errors import InternalError
 from omnigraph.tables.columns import fields_of, in_property_order
-from omnigraph.tables.store import TableVersion, stored_field
+from omnigraph.tables.store import stored_field
+from omnigraph.tables.version import TableVersion
 
 
 def lacking(version: TableVersion, schema: pa.Schema) -> list[pa.Field]:

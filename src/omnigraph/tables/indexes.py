@@ -19,7 +19,8 @@ from omnigraph.tables.columns import ID, ROW_ADDRESS
 from omnigraph.tables.detached import detached
 from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.stage import Committed
-from omnigraph.tables.store import Addresses, TableStore, TableVersion
+from omnigraph.tables.store import TableStore
+from omnigraph.tables.version import Addresses, TableVersion
 
 
 def index_name(column: str) -> str:

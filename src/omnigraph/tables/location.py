@@ -1,45 +1,70 @@
-"""Where a store's tables lie, in the words of the table library.
+"""Where a store's tables lie, and files put there besides those that the table library writes itself.
 
-The one adapter between a `Store` and Lance: an address for a folder, and the options a client needs to reach it. On
-object storage an address is read as a URL, so names are percent-encoded there; a local folder is a plain path.
+The one adapter between a `Store` and Lance: an address for a folder, the options a client needs to reach it, and one
+way to add a file of the table format. On a local root such a file is written plainly: its durability is `sync`'s
+matter, like that of the library's own files, and a half-written one is named by nothing.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Protocol, cast
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from omnigraph.store.base import Store
+from omnigraph.errors import StorageFailure, StoragePhase
+from omnigraph.store.base import Store, StoreError
+
+_REQUESTS_AT_ONCE = 16
+
+T = TypeVar("T")
 
 
-class _CloudStore(Protocol):
-    def lance_uri(self, key: str) -> str: ...
-
-    def lance_storage_options(self) -> dict[str, str]: ...
-
-
-@dataclass(frozen=True, slots=True)
 class Location:
-    """A graph root. Exactly one of `local_path` and `cloud` is set."""
+    """A graph root. Thread-safe."""
 
-    local_path: str | None
-    cloud: _CloudStore | None
-
-    @classmethod
-    def of(cls, store: Store) -> Location:
-        local = store.local_path
-        if local is not None:
-            return cls(os.path.abspath(local), None)
-        return cls(None, cast(_CloudStore, store))
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.local_path = store.local_path
+        self.storage_options: dict[str, str] | None = store.lance_storage_options() or None
 
     def uri(self, key: str) -> str:
         """The address of the folder `key` (relative to the root)."""
-        if self.cloud is not None:
-            return self.cloud.lance_uri(key)
-        assert self.local_path is not None
-        return os.path.join(self.local_path, key)
+        return self._store.lance_uri(key)
 
-    def storage_options(self) -> dict[str, str] | None:
-        """Options for the object store client; None for a local root."""
-        return None if self.cloud is None else self.cloud.lance_storage_options()
+    def put(self, files: Sequence[tuple[str, bytes]]) -> None:
+        """Adds files under keys that nobody else ever writes. Raises StorageFailure (phase stage) or OSError."""
+        put = self._put_object if self.local_path is None else self._put_local
+        self.together([lambda key=key, data=data: put(key, data) for key, data in files])
+
+    def together(self, requests: Sequence[Callable[[], T]]) -> list[T]:
+        """Runs all, side by side where each waits for a network; their results in order.
+
+        The first failure is raised once all have ended, so that no file appears after the caller has given up.
+        """
+        if self.local_path is not None or len(requests) < 2:
+            return [request() for request in requests]
+        with ThreadPoolExecutor(min(len(requests), _REQUESTS_AT_ONCE)) as pool:
+            running = [pool.submit(request) for request in requests]
+        return [each.result() for each in running]
+
+    def _put_object(self, key: str, data: bytes) -> None:
+        try:
+            self._store.put_fresh(key, data)
+        except StoreError as error:
+            message = f"a table request failed ({error.cls})"
+            raise StorageFailure(message, cls=error.cls, phase=StoragePhase.STAGE, effects="none") from None
+
+    def _put_local(self, key: str, data: bytes) -> None:
+        assert self.local_path is not None
+        path = os.path.join(self.local_path, key)
+        try:
+            descriptor = os.open(path, _NEW, 0o666)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            descriptor = os.open(path, _NEW, 0o666)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

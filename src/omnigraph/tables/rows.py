@@ -14,7 +14,8 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import InternalError
 from omnigraph.tables.columns import fields_of, is_blob
-from omnigraph.tables.store import TableVersion, stored_field
+from omnigraph.tables.store import stored_field
+from omnigraph.tables.version import TableVersion
 
 ROWS_PER_FILE = 1 << 20
 

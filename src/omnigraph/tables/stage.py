@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import lance
 import numpy as np
@@ -33,7 +34,8 @@ from omnigraph.tables.detached import detached
 from omnigraph.tables.extend import column_numbers, extension, lacking
 from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.rows import written_rows
-from omnigraph.tables.store import LINEAR_VERSION, Addresses, Kind, TableStore, TableVersion, fragment_bytes
+from omnigraph.tables.store import LINEAR_VERSION, Kind, TableStore
+from omnigraph.tables.version import Addresses, TableVersion, fragment_bytes
 
 _Operation = lance.LanceOperation
 
@@ -122,14 +124,25 @@ def stage(
     folder = tables.folder(line, kind, type_id, schema) if base is None else base.path
     version = tables.open(base or TablePin(folder, LINEAR_VERSION))
     with storage_failures(StoragePhase.STAGE):
-        if change.overwrite:
-            removal = removal_of_all(version)
-        elif change.remove is not None and len(change.remove):
-            removal = removal_of(version, change.remove)
-        else:
-            removal = Removal()
-        fragments = written_rows(version, schema, lacking(version, schema), change.rows)
+        removal, fragments = _files(tables, version, schema, change)
     return Staged(base, folder, schema, tuple(fragments), removal, change.overwrite)
+
+
+def _files(
+    tables: TableStore, version: TableVersion, schema: pa.Schema, change: RowChange
+) -> tuple[Removal, list[FragmentMetadata]]:
+    """Deletion files and data files, written side by side where each waits for a network."""
+
+    def rows() -> list[FragmentMetadata]:
+        return written_rows(version, schema, lacking(version, schema), change.rows)
+
+    if change.overwrite:
+        return removal_of_all(version), rows()
+    if change.remove is None or len(change.remove) == 0:
+        return Removal(), rows()
+    addresses = change.remove
+    removal, fragments = tables.location.together([lambda: removal_of(tables, version, addresses), rows])
+    return cast(Removal, removal), cast("list[FragmentMetadata]", fragments)
 
 
 def commit(tables: TableStore, staged: Staged, onto: TablePin | None, *, label: str) -> Committed:
