@@ -10,12 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from omnigraph.lang.types import ValueType
 
 EntityKind = Literal["node", "edge"]
-Annotations = tuple[tuple[str, Any], ...]  # (name, argument or None), as written, unknown ones included
+
+
+@dataclass(frozen=True, slots=True)
+class BareWord:
+    """A name as argument of an annotation: `@shown(always)`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Several arguments of an annotation: `@shown("always", order=3)`."""
+
+    first: str | int | float | bool | BareWord
+    named: tuple[tuple[str, str | int | float | bool], ...]
+
+
+AnnotationArgument = str | int | float | bool | BareWord | Arguments | None
+
+# The annotations that have no field of their own, in the order written: (name without `@`, argument). They mean
+# nothing here; clients get them.
+Annotations = tuple[tuple[str, AnnotationArgument], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +51,7 @@ class Property:
     name: str
     type: ValueType
     column: str
-    indexed: bool = False  # declares @index alone, or @key
+    indexed: bool = False  # has a one-property @index, or is the only member of the key
     injected_by: tuple[str, ...] = ()  # interfaces that brought it; empty for own properties
     description: str | None = None
     embed: Embed | None = None
@@ -60,14 +81,15 @@ class NodeType:
     name: str
     properties: tuple[Property, ...]  # column order: own as written, then injected
     key: tuple[str, ...] = ()  # members in the order of the id's components (languages.md 4.6); empty: no key
-    uniques: tuple[tuple[str, ...], ...] = ()
-    indexes: tuple[tuple[str, ...], ...] = ()
+    uniques: tuple[tuple[str, ...], ...] = ()  # groups as written, sorted; no two of the same members
+    indexes: tuple[tuple[str, ...], ...] = ()  # likewise
     ranges: tuple[RangeRule, ...] = ()
     checks: tuple[CheckRule, ...] = ()
     implements: tuple[str, ...] = ()
     description: str | None = None
     instruction: str | None = None
     annotations: Annotations = ()
+    retired: tuple[str, ...] = ()  # columns of dropped properties, never used again
     kind: Literal["node"] = field(default="node", init=False)
 
     def property(self, name: str) -> Property | None:
@@ -88,6 +110,7 @@ class EdgeType:
     description: str | None = None
     instruction: str | None = None
     annotations: Annotations = ()
+    retired: tuple[str, ...] = ()
     kind: Literal["edge"] = field(default="edge", init=False)
 
     def property(self, name: str) -> Property | None:
@@ -96,9 +119,14 @@ class EdgeType:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
+    """A contract for node types. It holds no rows; its properties' columns are their names."""
+
     id: str
     name: str
     properties: tuple[Property, ...]
+    key: tuple[str, ...] = ()  # what its properties' @key, @unique and @index notes give to each node type
+    uniques: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
 
 
 EntityType = NodeType | EdgeType
