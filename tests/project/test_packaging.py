@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of programs of an environment that holds the wheel and what it asks for."""
     root = tmp_path_factory.mktemp("empty")
     venv.create(root / "environment", with_pip=True)
@@ -62,7 +64,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         wheel,
         cwd=root,
     )
-    return programs
+    yield programs
+    shutil.rmtree(root / "environment")  # half a gigabyte
 
 
 def test_the_wheel_holds_the_types_marker_the_grammars_and_the_licence(wheel: Path) -> None:

@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from omnigraph.lang.query.check import check_source
 
-from examples.wordnet import convert, excerpt, facts, records
+from examples.wordnet import check, convert, excerpt, facts, records
+from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "wordnet"
@@ -23,6 +25,11 @@ DATABASE = {
     "data.adj": "00002222 00 s 01 able(p) 0 002 & 00002222 a 0000 \\ 00001930 n 0102 | having means  \n",
     "data.adv": "00003333 02 r 01 ably 0 001 ;c 00001740 n 0000 | with means  \n",
 }
+
+
+def wordnet_catalog() -> Catalog:
+    numbers = itertools.count(1)
+    return compile_schema((EXAMPLE / "wordnet.pg").read_text(), mint=lambda: f"{next(numbers):026d}")
 
 
 @pytest.fixture
@@ -49,8 +56,8 @@ def test_a_synset_has_its_gloss_taken_apart(converted: dict[str, list[records.Re
 
 
 def test_words_and_senses_are_spelled_as_people_do(converted: dict[str, list[records.Record]]) -> None:
-    words = [record["data"] for record in converted["words.jsonl.gz"]]
-    assert words == [{"lemma": lemma} for lemma in ("entity", "physical entity", "Thing", "be", "able", "ably")]
+    lemmas = ("entity", "physical entity", "Thing", "be", "able", "ably")
+    assert converted["words.jsonl.gz"] == [{"type": "Word", "data": {"lemma": lemma}} for lemma in lemmas]
     thing = {"edge": "Sense", "from": "Thing", "to": "n00001930", "data": {"position": 2, "lex_id": 10}}
     assert thing in converted["senses.jsonl.gz"]
 
@@ -114,8 +121,7 @@ def test_hops_are_shortest_distances_and_a_loop_is_one_step(least: int, most: in
 
 
 def test_the_schema_has_the_nineteen_relations_and_a_word_where_the_data_has_one() -> None:
-    numbers = itertools.count(1)
-    catalog = compile_schema((EXAMPLE / "wordnet.pg").read_text(), mint=lambda: f"{next(numbers):026d}")
+    catalog = wordnet_catalog()
     assert set(catalog.edges) == {"Sense", *records.RELATIONS}
     with_word = {
         record["edge"]
@@ -132,3 +138,35 @@ def test_the_notice_of_princeton_stands_beside_the_excerpt() -> None:
     notice = (EXAMPLE / "LICENSE-WORDNET").read_text()
     assert "WordNet 3.0 Copyright 2006 by Princeton University.  All rights reserved." in notice
     assert 'SOFTWARE AND DATABASE IS PROVIDED "AS IS"' in notice
+
+
+def test_the_example_queries_fit_the_schema() -> None:
+    checked = check_source((EXAMPLE / "queries.gq").read_text(), wordnet_catalog())
+    assert len(checked) >= 10
+
+
+def test_every_fact_has_a_question_that_fits_the_schema() -> None:
+    known = json.loads((EXAMPLE / "facts.json").read_text())
+    asked = list(check.questions(known))
+    assert len(asked) == len(known) - 1 + len(known["counts"])
+    for _, question, _ in asked:
+        assert len(check_source(question.source, wordnet_catalog())) == 1
+
+
+def test_a_fact_without_a_question_is_refused() -> None:
+    with pytest.raises(KeyError):
+        list(check.questions({"the meaning of life": 42}))
+
+
+def test_the_excerpt_loads_and_every_answer_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right = check.check(str(tmp_path / "wordnet.omni"), EXAMPLE / "excerpt.jsonl.gz", EXAMPLE / "facts.json")
+    printed = capsys.readouterr().out
+    assert right, printed
+    assert "35 of 35 answers are right" in printed
+
+
+def test_a_wrong_answer_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = {"senses of 'dog'": ["n02084071"], "hyponyms{1,1} of n02084071": 18}
+    (tmp_path / "facts.json").write_text(json.dumps(known))
+    assert not check.check(str(tmp_path / "wordnet.omni"), EXAMPLE / "excerpt.jsonl.gz", tmp_path / "facts.json")
+    assert "1 of 2 answers are right" in capsys.readouterr().out
