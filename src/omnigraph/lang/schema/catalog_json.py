@@ -1,7 +1,7 @@
 """Catalog <-> canonical JSON, and the digest of a schema.
 
-Canonical: keys sorted, no spaces, UTF-8, absent fields left out, lists in declaration order. The bytes are a function of
-the catalog, so a digest over them names it.
+Canonical: keys sorted, no spaces, nothing escaped that need not be, absent fields left out, lists in declaration order. The text is a
+function of the catalog, so a digest over it names it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from omnigraph.errors import FormatMismatch, InternalError
+from omnigraph.errors import FormatMismatch
 from omnigraph.lang.schema.catalog import (
     AnnotationArgument,
     Annotations,
@@ -34,38 +34,41 @@ CATALOG_FORMAT = 1
 Json = dict[str, Any]
 
 
-def catalog_bytes(catalog: Catalog) -> bytes:
+def catalog_to_json(catalog: Catalog) -> str:
     """The canonical JSON of a catalog."""
-    return _canonical(catalog_json(catalog))
+    return _canonical(catalog_values(catalog))
 
 
-def catalog_from_bytes(stored: bytes) -> Catalog:
-    """The catalog that `catalog_bytes` wrote.
+def catalog_from_json(text: str) -> Catalog:
+    """The catalog that `catalog_to_json` wrote.
 
-    Raises `FormatMismatch` for one that another generation of the program wrote, `InternalError` for anything else.
+    Raises `FormatMismatch` for one that another generation of the program wrote, `ValueError` for any other text.
     """
+    value: object = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("a catalog is an object")
+    fields = cast("Json", value)
+    if "format" in fields and fields["format"] != CATALOG_FORMAT:
+        raise FormatMismatch("This schema was compiled by another generation of the program.")
     try:
-        value = json.loads(stored)
-        if isinstance(value, dict) and cast("Json", value).get("format") != CATALOG_FORMAT:
-            raise FormatMismatch("this catalog was written by another generation of the program")
-        return _catalog(cast("Json", value))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise InternalError("a stored catalog can't be read") from None
+        return _catalog(fields)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("a catalog lacks a field, or one has another kind of value") from error
 
 
 def schema_digest(source: str, catalog: Catalog) -> str:
     """SHA-256 in hex over the canonical JSON array of source and catalog."""
-    return hashlib.sha256(_canonical([source, catalog_json(catalog)])).hexdigest()
+    return hashlib.sha256(_canonical([source, catalog_values(catalog)]).encode()).hexdigest()
 
 
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 # --- to JSON
 
 
-def catalog_json(catalog: Catalog) -> Json:
+def catalog_values(catalog: Catalog) -> Json:
     """The catalog as JSON values."""
     return {
         "format": CATALOG_FORMAT,

@@ -5,8 +5,6 @@ Refuses with `S007` (`@key`), `S008` (`@unique`, `@index`), `S009` (`@range`, `@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +16,7 @@ from omnigraph.lang.schema.catalog import CheckRule, RangeRule
 from omnigraph.lang.schema.faults import Faults, closest, one_of
 from omnigraph.lang.schema.syntax import CardDecl, CheckDecl, GroupDecl, RangeDecl, Value, Word
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, Scalar, ValueType
+from omnigraph.lang.values import rounded_to_f32
 
 GroupKind = Literal["key", "unique", "index"]
 Types = Mapping[str, ValueType]  # property name -> type, injected ones included
@@ -133,8 +132,8 @@ def range_rule(rule: RangeDecl, types: Types, faults: Faults) -> RangeRule:
 def _bound(written: Value, to: Scalar, faults: Faults) -> int | float:
     value = cast("int | float", written.value)
     if to in FLOATS:
-        nearest = _nearest_f32(value) if to is Scalar.F32 else _nearest_f64(value)
-        if math.isinf(nearest):
+        nearest = _nearest(value, to)
+        if nearest is None:
             raise faults.refusal("S009", written.span, f"a bound beyond {to}", expected=f"a finite {to}")
         return nearest
     low, high = INTEGER_RANGE[to]
@@ -145,18 +144,13 @@ def _bound(written: Value, to: Scalar, faults: Faults) -> int | float:
     return value
 
 
-def _nearest_f64(value: int | float) -> float:
+def _nearest(value: int | float, to: Scalar) -> float | None:
+    """The nearest F64, and of that the nearest F32: as loads and parameters read numbers. None beyond the type."""
     try:
-        return float(value)
+        nearest = float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def _nearest_f32(value: int | float) -> float:
-    try:
-        return struct.unpack("<f", struct.pack("<f", _nearest_f64(value)))[0]
-    except OverflowError:
-        return math.copysign(math.inf, value)
+        return None
+    return rounded_to_f32(nearest) if to is Scalar.F32 else nearest
 
 
 def check_rule(rule: CheckDecl, types: Types, faults: Faults) -> CheckRule:

@@ -19,11 +19,12 @@ from omnigraph.lang.types import ValueType
 Declared = Interface | NodeType | EdgeType
 
 # Fields whose differences the steps below report, and those that follow from others.
-_TYPE_FIELDS = frozenset(
-    "id name kind properties key uniques indexes ranges checks implements source target cardinality description "
-    "instruction annotations retired".split()
+_PROPERTY_FIELDS = {"id", "name", "type", "column", "indexed", "injected_by", "description", "embed", "annotations"}
+_TYPE_FIELDS = (
+    {"id", "name", "kind", "properties", "implements", "source", "target", "cardinality", "retired"}
+    | {"key", "uniques", "indexes", "ranges", "checks"}
+    | {"description", "instruction", "annotations"}
 )
-_PROPERTY_FIELDS = frozenset("id name type column indexed injected_by description embed annotations".split())
 
 
 def type_differences(old: Declared, new: Declared, ends: dict[str, str]) -> Iterator[Step]:
@@ -226,9 +227,7 @@ def _unclassified(change: _Change) -> Iterator[Step]:
         yield from _unknown_fields(change.at(after.name), before, after, _PROPERTY_FIELDS)
 
 
-def _unknown_fields(
-    entity: str, old: Declared | Property, new: Declared | Property, known: frozenset[str]
-) -> Iterator[Step]:
+def _unknown_fields(entity: str, old: Declared | Property, new: Declared | Property, known: set[str]) -> Iterator[Step]:
     names = {declared.name for state in (old, new) for declared in fields(state)} - known
     for name in sorted(names):
         if getattr(old, name, None) != getattr(new, name, None):
