@@ -1,0 +1,97 @@
+"""Assignments as columns: for each variable of a pattern the vertex numbers, or the edge rows, of all assignments.
+
+Immutable; knows no values and no storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeColumn:
+    """A bound edge per assignment: `member[i]` says which of `types` it is of, `rows[i]` its row number there."""
+
+    types: tuple[str, ...]
+    member: np.ndarray  # int16
+    rows: np.ndarray  # int64
+
+    def take(self, index: np.ndarray) -> EdgeColumn:
+        return EdgeColumn(self.types, self.member[index], self.rows[index])
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    length: int
+    nodes: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])  # int32 vertex numbers
+    edges: Mapping[str, EdgeColumn] = field(default_factory=dict[str, EdgeColumn])
+
+    def take(self, index: np.ndarray) -> Bindings:
+        """The assignments at these places, repeats allowed."""
+        return Bindings(
+            len(index),
+            {name: values[index] for name, values in self.nodes.items()},
+            {name: values.take(index) for name, values in self.edges.items()},
+        )
+
+    def where(self, mask: np.ndarray) -> Bindings:
+        return self if bool(mask.all()) else self.take(np.flatnonzero(mask))
+
+    def with_node(self, name: str, vertices: np.ndarray) -> Bindings:
+        return Bindings(self.length, {**self.nodes, name: vertices}, self.edges)
+
+    def with_edge(self, name: str, edges: EdgeColumn) -> Bindings:
+        return Bindings(self.length, self.nodes, {**self.edges, name: edges})
+
+    def crossed(self, name: str, vertices: np.ndarray) -> Bindings:
+        """Every assignment with every one of the vertices."""
+        index = np.repeat(np.arange(self.length), len(vertices))
+        return self.take(index).with_node(name, np.tile(vertices, self.length))
+
+    def keeping(self, names: Iterable[str]) -> Bindings:
+        """Only these variables."""
+        kept = set(names)
+        return Bindings(
+            self.length,
+            {name: values for name, values in self.nodes.items() if name in kept},
+            {name: values for name, values in self.edges.items() if name in kept},
+        )
+
+    def distinct(self) -> tuple[Bindings, np.ndarray]:
+        """Equal assignments once, and for each assignment the place of its like among them."""
+        codes = self.codes()
+        if codes is None:
+            return self.take(np.arange(min(self.length, 1))), np.zeros(self.length, np.int64)
+        _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+        return self.take(first), place
+
+    def codes(self) -> np.ndarray | None:
+        """int64 numbers that are equal exactly where assignments are; None if there are no variables."""
+        parts: list[np.ndarray] = [values.astype(np.int64) for values in self.nodes.values()]
+        for edge in self.edges.values():
+            if len(edge.types) > 1:
+                parts.append(edge.member.astype(np.int64))
+            parts.append(edge.rows)
+        if not parts:
+            return None
+        codes = parts[0]
+        for part in parts[1:]:
+            codes = paired(codes, part)
+        return codes
+
+
+def paired(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """int64 numbers that are equal exactly where both sides are."""
+    if len(left) == 0:
+        return left
+    low, high = int(right.min()), int(right.max())
+    span = high - low + 1
+    floor = int(left.min())
+    if (int(left.max()) - floor + 1) * span >= 2**63:
+        left = np.unique(left, return_inverse=True)[1].astype(np.int64)
+        right = np.unique(right, return_inverse=True)[1].astype(np.int64)
+        low, floor, span = 0, 0, int(right.max()) + 1
+    return (left - floor) * span + (right - low)

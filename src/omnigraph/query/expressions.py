@@ -1,0 +1,223 @@
+"""Values of typed expressions over Arrow columns, in three-valued logic (languages.md 9).
+
+    mask = true_rows(filter, columns, scope)
+
+A value is an Arrow array as long as the columns, or an Arrow scalar where nothing depends on a row. Where columns come from
+is the caller's matter. No expression can fail for a row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import InternalError
+from omnigraph.lang.query.typed import (
+    Aggregate,
+    And,
+    Compare,
+    CompareOp,
+    Constant,
+    Expr,
+    InList,
+    IsNull,
+    ListOf,
+    NodeRef,
+    Not,
+    Now,
+    Or,
+    Param,
+    PropertyRef,
+    SystemRef,
+    TextTest,
+)
+from omnigraph.lang.types import ValueType
+from omnigraph.query.numbers import KERNELS, compare_numbers, exact_values
+from omnigraph.tables.columns import arrow_type
+
+TRUE = pa.scalar(True, pa.bool_())
+FALSE = pa.scalar(False, pa.bool_())
+UNKNOWN = pa.scalar(None, pa.bool_())
+
+
+class RowColumns(Protocol):
+    """The rows that an expression is evaluated for. Every array has `length` values."""
+
+    @property
+    def length(self) -> int: ...
+
+    def property(self, var: str, name: str, of: ValueType) -> pa.Array: ...
+
+    def system(self, var: str, field: str) -> pa.Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an invocation fixes: `params` by name (absent or None is null), `now` in UTC, cut to milliseconds."""
+
+    params: Mapping[str, object]
+    now: dt.datetime
+
+
+class NoColumns:
+    """No rows to speak of: for expressions that need none."""
+
+    length = 1
+
+    def property(self, var: str, name: str, of: ValueType) -> pa.Array:
+        raise InternalError("a constant expression names a property")
+
+    def system(self, var: str, field: str) -> pa.Array:
+        raise InternalError("a constant expression names a system field")
+
+
+def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
+    """The value of an expression: an array of `columns.length` values or a scalar. Of a node variable: its ids."""
+    match expr:
+        case Constant():
+            return pa.scalar(_plain(expr.value), arrow_type(expr.type))
+        case Param():
+            return pa.scalar(_plain(scope.params.get(expr.name)), arrow_type(expr.type))
+        case Now():
+            return pa.scalar(scope.now, arrow_type(expr.type))
+        case PropertyRef():
+            return columns.property(expr.var, expr.name, expr.type)
+        case SystemRef():
+            return columns.system(expr.var, expr.field)
+        case NodeRef():
+            return columns.system(expr.var, "id")
+        case Compare():
+            return compare(expr.op, evaluate(expr.left, columns, scope), evaluate(expr.right, columns, scope))
+        case And():
+            return pc.and_kleene(evaluate(expr.left, columns, scope), evaluate(expr.right, columns, scope))
+        case Or():
+            return pc.or_kleene(evaluate(expr.left, columns, scope), evaluate(expr.right, columns, scope))
+        case Not():
+            return pc.invert(evaluate(expr.operand, columns, scope))
+        case IsNull():
+            test = pc.is_valid if expr.negated else pc.is_null
+            return test(evaluate(expr.operand, columns, scope))
+        case InList():
+            return _in_list(expr, columns, scope)
+        case TextTest():
+            return _text_test(expr.kind, evaluate(expr.text, columns, scope), evaluate(expr.part, columns, scope))
+        case ListOf():
+            return pa.scalar([each.as_py() for each in _elements(expr, scope)], arrow_type(expr.type))
+        case Aggregate():
+            raise InternalError("an aggregate was evaluated for single rows")
+        case _:
+            assert_never(expr)
+
+
+def evaluated_array(expr: Expr, columns: RowColumns, scope: Scope) -> pa.Array:
+    """The value of an expression as an array in any case."""
+    value = evaluate(expr, columns, scope)
+    return pa.repeat(value, columns.length) if isinstance(value, pa.Scalar) else value
+
+
+def constant_value(expr: Expr, scope: Scope) -> Any:
+    """The Python value of an expression that names no row: None for null."""
+    return evaluate(expr, NoColumns(), scope).as_py()
+
+
+def true_rows(expr: Expr, columns: RowColumns, scope: Scope) -> np.ndarray:
+    """Where a Boolean expression is true: neither false nor null."""
+    value = evaluate(expr, columns, scope)
+    if isinstance(value, pa.Scalar):
+        return np.full(columns.length, value.as_py() is True)
+    return value.fill_null(False).to_numpy(zero_copy_only=False)
+
+
+def compare(op: CompareOp, left: Any, right: Any) -> Any:
+    """`left op right`, null where either side is: numbers by exact value, strings by code point."""
+    if _is_number(left.type):
+        return compare_numbers(op, left, right)
+    if left.type != right.type:  # strings whose columns outgrew 32-bit offsets
+        right = right.cast(left.type)
+    return KERNELS[op](left, right)
+
+
+def _is_number(of: pa.DataType) -> bool:
+    return pa.types.is_integer(of) or pa.types.is_floating(of)
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, (tuple, np.ndarray)) else value  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _elements(items: ListOf, scope: Scope) -> list[Any]:
+    return [evaluate(each, NoColumns(), scope) for each in items.items]
+
+
+# --- lists
+
+
+def _in_list(expr: InList, columns: RowColumns, scope: Scope) -> Any:
+    """True if a non-null element equals the item; null if the item or the list is null, and never for another reason."""
+    item = evaluate(expr.item, columns, scope)
+    if isinstance(expr.items, ListOf):
+        return _in_values(item, [each.as_py() for each in _elements(expr.items, scope)])
+    if isinstance(expr.items, Constant):  # its elements may be integers and decimals: no Arrow type holds both exactly
+        assert isinstance(expr.items.value, tuple)
+        return _in_values(item, list(expr.items.value))
+    items = evaluate(expr.items, columns, scope)
+    if isinstance(items, pa.Scalar):
+        return _in_values(item, items.as_py())
+    return _in_column(item, items)
+
+
+def _in_values(item: Any, values: list[Any] | None) -> Any:
+    """Membership in a list that is the same for every row."""
+    if values is None:
+        return UNKNOWN if isinstance(item, pa.Scalar) else pa.nulls(len(item), pa.bool_())
+    if isinstance(item, pa.Scalar):
+        return _in_values(pa.array([item.as_py()], item.type), values)[0]
+    present = [value for value in values if value is not None]
+    if _is_number(item.type):
+        present = exact_values(item.type, present)
+    found = pc.is_in(item, value_set=pa.array(present, item.type))
+    return found if item.null_count == 0 else pc.if_else(item.is_valid(), found, UNKNOWN)
+
+
+def _in_column(item: Any, lists: pa.Array) -> pa.Array:
+    """Membership in each row's own list."""
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    owners = np.repeat(np.arange(len(lists)), lengths)
+    elements = lists.flatten()
+    wanted = item if isinstance(item, pa.Scalar) else item.take(pa.array(owners))
+    equal = compare("=", elements, wanted).fill_null(False).to_numpy(zero_copy_only=False)
+    found = np.zeros(len(lists), bool)
+    found[owners[equal]] = True
+    valid = lists.is_valid()
+    valid = pc.and_(valid, item.is_valid if isinstance(item, pa.Scalar) else item.is_valid())
+    return pc.if_else(valid, pa.array(found), UNKNOWN)
+
+
+# --- strings
+
+
+def _text_test(kind: str, text: Any, part: Any) -> Any:
+    """Exact, case-sensitive; the empty part occurs everywhere."""
+    if isinstance(part, pa.Scalar):
+        pattern = part.as_py()
+        if pattern is None:
+            return UNKNOWN if isinstance(text, pa.Scalar) else pa.nulls(len(text), pa.bool_())
+        kernel = pc.match_substring if kind == "contains" else pc.starts_with
+        return kernel(text, pattern=pattern)
+    texts = pa.repeat(text, len(part)) if isinstance(text, pa.Scalar) else text
+    valid = pc.and_(texts.is_valid(), part.is_valid())
+    return pc.if_else(valid, pa.array(_holds(kind, texts, part)), UNKNOWN)
+
+
+def _holds(kind: str, texts: pa.Array, parts: pa.Array) -> np.ndarray:
+    """Row by row, where both change from row to row: Arrow has no kernel for it, NumPy has."""
+    strings = np.dtypes.StringDType()
+    a = np.array(texts.fill_null("").to_numpy(zero_copy_only=False), dtype=strings)
+    b = np.array(parts.fill_null("").to_numpy(zero_copy_only=False), dtype=strings)
+    return np.strings.find(a, b) >= 0 if kind == "contains" else np.strings.startswith(a, b)

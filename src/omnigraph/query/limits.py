@@ -1,0 +1,73 @@
+"""What one query may spend: edge rows examined, result rows, time. Each limit has a name, a unit and a typed error.
+
+Knows no query and no clock of its own: seconds are asked of the function it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from omnigraph.errors import LimitExceeded, QueryTimeout
+
+Traversal = Literal["auto", "indexed", "matrix"]
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySettings:
+    """The settings of languages.md 19 that running a read depends on. Only limits can make a difference to an answer."""
+
+    traversal: Traversal = "auto"
+    traversal_work_limit: int = 100_000_000
+    query_timeout_ms: int = 60_000
+    max_result_rows: int = 1_000_000
+
+
+class Spending:
+    """The account of one query. `seconds` is a clock that never goes back, or None where time is not limited."""
+
+    def __init__(self, settings: QuerySettings, seconds: Callable[[], float] | None = None) -> None:
+        self.settings = settings
+        self.work = 0
+        self._seconds = seconds
+        self._began = 0.0 if seconds is None else seconds()
+
+    def examine(self, edge_rows: int) -> None:
+        """Count edge rows that are about to be examined, or rows that a cross product is about to make.
+
+        Raises LimitExceeded (`traversal_work_limit`) before they are, and QueryTimeout.
+        """
+        self.work += edge_rows
+        limit = self.settings.traversal_work_limit
+        if self.work > limit:
+            raise LimitExceeded(
+                f"the query would examine more than {limit:,} edge rows: bind an end more closely, lower the hop bounds,"
+                " or raise traversal_work_limit",
+                resource="traversal_work_limit",
+                limit=limit,
+                actual=self.work,
+            )
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Raises QueryTimeout if the query has run for longer than it may."""
+        if self._seconds is None:
+            return
+        limit = self.settings.query_timeout_ms
+        elapsed = int((self._seconds() - self._began) * 1000)
+        if elapsed > limit:
+            raise QueryTimeout(
+                f"the query ran for longer than {limit:,} ms", resource="query_timeout_ms", limit=limit, actual=elapsed
+            )
+
+    def check_rows(self, rows: int) -> None:
+        """Raises LimitExceeded (`max_result_rows`): an answer is never cut silently."""
+        limit = self.settings.max_result_rows
+        if rows > limit:
+            raise LimitExceeded(
+                f"the answer has {rows:,} rows, more than {limit:,}: add a limit or raise max_result_rows",
+                resource="max_result_rows",
+                limit=limit,
+                actual=rows,
+            )

@@ -1,0 +1,326 @@
+"""Runs a plan: from a match block to its assignments.
+
+The answer is the set of assignments for which every clause holds; which plan is run and how a hop is walked never shows.
+Filters that name one variable are applied before it is expanded from; correlated blocks run once for each distinct tuple
+of the outer variables that they use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.lang.query.typed import Block, Constant, Expr, Hop, ListOf, Pattern
+from omnigraph.query import hops
+from omnigraph.query.bindings import Bindings, EdgeColumn
+from omnigraph.query.expressions import Scope, constant_value, true_rows
+from omnigraph.query.folds import fold_holds
+from omnigraph.query.hops import Leg
+from omnigraph.query.keys import node_id
+from omnigraph.query.limits import Spending
+from omnigraph.query.plan import (
+    Close,
+    Correlate,
+    Expand,
+    Keep,
+    Lookup,
+    NodeTests,
+    Start,
+    Statistics,
+    free_variables,
+    plan_pattern,
+)
+from omnigraph.query.residency.edges import Side
+from omnigraph.query.residency.nodes import NodeRows
+from omnigraph.query.rowcolumns import AssignmentColumns, SomeVertices, WholeType
+from omnigraph.query.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What all blocks of one query run with. `types`: the node type of every node variable in sight."""
+
+    snapshot: Snapshot
+    scope: Scope
+    spending: Spending
+    statistics: Statistics
+    types: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def inside(self, pattern: Pattern) -> Matching:
+        """For a block whose variables are in sight too."""
+        types = {**self.types, **{node.name: node.type_name for node in pattern.nodes}}
+        return Matching(self.snapshot, self.scope, self.spending, self.statistics, types)
+
+    def columns(self, bindings: Bindings) -> AssignmentColumns:
+        return AssignmentColumns(self.snapshot, self.types, bindings)
+
+
+def match_pattern(matching: Matching, pattern: Pattern, start: Bindings | None = None) -> Bindings:
+    """The assignments of a block; `start` holds those of the enclosing block's variables.
+
+    `matching` is that of the inside. Raises LimitExceeded, QueryTimeout, StorageFailure.
+    """
+    bindings = start or Bindings(1)
+    outer = {name: matching.types.get(name, "") for name in bindings.nodes}
+    plan = plan_pattern(
+        pattern,
+        matching.statistics,
+        outer=outer | dict.fromkeys(bindings.edges, ""),
+        assignments=bindings.length,
+    )
+    for step in plan.steps:
+        matching.spending.check_time()
+        match step:
+            case Start():
+                bindings = _started(matching, step.node, bindings)
+            case Expand():
+                bindings = _expanded(matching, step, bindings)
+            case Close():
+                bindings = _closed(matching, step.hop, bindings)
+            case Keep():
+                bindings = _kept(matching, step.filter, bindings)
+            case Correlate():
+                bindings = _correlated(matching, step.block, bindings)
+            case _:
+                assert_never(step)
+    return bindings
+
+
+# --- nodes
+
+
+def _started(matching: Matching, node: NodeTests, bindings: Bindings) -> Bindings:
+    candidates = candidate_vertices(matching, node)
+    if bindings.length != 1:
+        matching.spending.examine(bindings.length * len(candidates))
+    return bindings.crossed(node.var, candidates)
+
+
+def candidate_vertices(matching: Matching, node: NodeTests) -> np.ndarray:
+    """The nodes of a type that pass a variable's own tests."""
+    nodes = matching.snapshot.nodes(node.type_name)
+    if node.lookup is not None:
+        return _passing(matching, node, nodes, looked_up(matching, node, nodes, node.lookup))
+    if not node.filters:
+        return nodes.vertices()
+    entity = matching.snapshot.catalog.nodes[node.type_name]
+    found: list[np.ndarray] = []
+    for tail in (False, True):
+        columns = WholeType(entity, nodes, tail)
+        if columns.length == 0:
+            continue
+        mask = true_rows(node.filters[0], columns, matching.scope)
+        for each in node.filters[1:]:
+            mask &= true_rows(each, columns, matching.scope)
+        found.append(columns.first + np.flatnonzero(mask))
+    if not found:
+        return np.empty(0, np.int32)
+    rows = found[0] if len(found) == 1 else np.concatenate(found)
+    if nodes.overlay_size:
+        rows = rows[nodes.current(rows)]
+    return nodes.vertices_of(rows)
+
+
+def looked_up(matching: Matching, node: NodeTests, nodes: NodeRows, lookup: Lookup) -> np.ndarray:
+    """The live vertices that a look-up names, each once."""
+    vertices = nodes.dictionary.find(pa.array(_ids(matching, node, lookup), pa.string()))
+    if len(vertices) > 1:
+        vertices = np.unique(vertices)
+    return vertices[nodes.rows_of(vertices) >= 0]
+
+
+def _ids(matching: Matching, node: NodeTests, lookup: Lookup) -> list[str]:
+    entity = matching.snapshot.catalog.nodes[node.type_name]
+    if lookup.ids is not None:
+        value = constant_value(lookup.ids, matching.scope)
+        if not lookup.many:
+            return [] if value is None else [value]
+        return [each for each in value or [] if each is not None]
+    properties = [entity.property(name) for name in entity.key]
+    types = [each.type for each in properties if each is not None]
+    if lookup.many:
+        values = list_values(lookup.key[0], matching.scope) or []
+        ids = [node_id(types, [value]) for value in values if value is not None]
+    else:
+        ids = [node_id(types, [constant_value(each, matching.scope) for each in lookup.key])]
+    return [each for each in ids if each is not None]
+
+
+def list_values(expr: Expr, scope: Scope) -> list[Any] | None:
+    """The Python values of a list constant, exact even if integers and decimals are mixed; None if it is null."""
+    if isinstance(expr, Constant) and isinstance(expr.value, tuple):
+        return list(expr.value)
+    if isinstance(expr, ListOf):
+        return [constant_value(each, scope) for each in expr.items]
+    return constant_value(expr, scope)
+
+
+def _passing(matching: Matching, node: NodeTests, nodes: NodeRows, vertices: np.ndarray) -> np.ndarray:
+    return vertices[_pass(matching, node, nodes, vertices)] if node.filters and len(vertices) else vertices
+
+
+def _pass(matching: Matching, node: NodeTests, nodes: NodeRows, vertices: np.ndarray) -> np.ndarray:
+    """Which of these live vertices satisfy the variable's filters."""
+    entity = matching.snapshot.catalog.nodes[node.type_name]
+    if len(vertices) > 2 * len(nodes):  # many repeats: every node once, then by number
+        passes = np.zeros(len(nodes.dictionary), bool)
+        passes[candidate_vertices(matching, NodeTests(node.var, node.type_name, node.filters))] = True
+        return passes[vertices]
+    columns = SomeVertices(entity, nodes, vertices)
+    mask = true_rows(node.filters[0], columns, matching.scope)
+    for each in node.filters[1:]:
+        mask = mask & true_rows(each, columns, matching.scope)
+    return mask
+
+
+# --- hops
+
+
+def legs_of(matching: Matching, hop: Hop, from_left: bool) -> list[Leg]:
+    """The ways that a hop crosses its edge types when it is read from one end; a member named twice counts once."""
+    legs: dict[tuple[int, Side], Leg] = {}
+    types = edge_types(hop)
+    for each in hop.members:
+        member = types.index(each.edge_type)
+        edges = matching.snapshot.edges(each.edge_type)
+        ways: tuple[Side, ...] = ("src", "dst")
+        if each.direction != "both":
+            ways = ("src",) if (each.direction == "out") == from_left else ("dst",)
+        for way in ways:
+            skip = each.direction == "both" and way == "dst"
+            legs.setdefault((member, way), Leg(member, edges, way, skip))
+    return list(legs.values())
+
+
+def edge_types(hop: Hop) -> tuple[str, ...]:
+    """The edge types of a hop, each once."""
+    return tuple(dict.fromkeys(member.edge_type for member in hop.members))
+
+
+def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
+    hop = step.hop
+    near = hop.left if step.from_left else hop.right
+    legs = legs_of(matching, hop, step.from_left)
+    vertices = bindings.nodes[near]
+    nodes = matching.snapshot.nodes(step.node.type_name)
+    if hop.edge_var is not None:
+        crossing = hops.crossings(legs, vertices, matching.spending)
+        edge = EdgeColumn(edge_types(hop), crossing.member, crossing.rows)
+        grown = bindings.take(crossing.index).with_node(step.node.var, crossing.neighbours)
+        grown = grown.with_edge(hop.edge_var, edge)
+    else:
+        pairs = _hop_pairs(matching, hop, legs, vertices)
+        grown = bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
+    return _arrived(matching, step.node, nodes, grown)
+
+
+def _arrived(matching: Matching, node: NodeTests, nodes: NodeRows, bindings: Bindings) -> Bindings:
+    """Assignments whose new variable passes its tests."""
+    vertices = bindings.nodes[node.var]
+    if node.lookup is not None:
+        named = looked_up(matching, node, nodes, node.lookup)
+        bindings = bindings.where(np.isin(vertices, named))
+        vertices = bindings.nodes[node.var]
+    if node.filters and bindings.length:
+        bindings = bindings.where(_pass(matching, node, nodes, vertices))
+    return bindings
+
+
+def _hop_pairs(matching: Matching, hop: Hop, legs: list[Leg], vertices: np.ndarray) -> hops.Pairs:
+    """The pairs of a hop from each of the vertices, which may repeat."""
+    if hop.high == 1 and matching.spending.settings.traversal != "matrix":
+        return hops.neighbours(legs, vertices, matching.spending)
+    distinct, place = np.unique(vertices, return_inverse=True)
+    pairs = hops.within(legs, distinct, hop.low, hop.high, _width(matching, hop), matching.spending)
+    if len(distinct) == len(vertices) and np.array_equal(place, np.arange(len(vertices))):
+        return pairs
+    order = np.argsort(pairs.index, kind="stable")
+    counts = np.bincount(pairs.index, minlength=len(distinct))
+    begins = np.cumsum(counts) - counts
+    own = counts[place]
+    total = int(own.sum())
+    matching.spending.examine(total)
+    index = np.repeat(np.arange(len(vertices)), own)
+    within = np.arange(total) - np.repeat(np.cumsum(own) - own, own)
+    return hops.Pairs(index, pairs.neighbours[order[np.repeat(begins[place], own) + within]])
+
+
+def _width(matching: Matching, hop: Hop) -> int:
+    """Vertices that a hop's matrices speak of, both ends included."""
+    catalog, snapshot = matching.snapshot.catalog, matching.snapshot
+    names = {end for member in hop.members for end in _ends(catalog.edges[member.edge_type])}
+    return max([1, *(len(snapshot.dictionary(catalog.nodes[name])) for name in names)])
+
+
+def _ends(edge: Any) -> tuple[str, str]:
+    return edge.source, edge.target
+
+
+def _closed(matching: Matching, hop: Hop, bindings: Bindings) -> Bindings:
+    if bindings.length == 0 and hop.edge_var is None:
+        return bindings
+    if hop.edge_var is not None:
+        return _closed_over_edges(matching, hop, bindings)
+    if hop.left == hop.right and hop.low > 1:  # no longer cycle counts as a distance
+        return bindings.take(np.empty(0, np.int64))
+    left, right = bindings.nodes[hop.left], bindings.nodes[hop.right]
+    if hop.high == 1 or hop.left == hop.right:
+        legs = legs_of(matching, hop, from_left=True)
+        return bindings.where(hops.joined(legs, left, right, matching.spending))
+    from_left = len(np.unique(left)) <= len(np.unique(right))
+    near, far = (left, right) if from_left else (right, left)
+    legs = legs_of(matching, hop, from_left)
+    distinct, place = np.unique(near, return_inverse=True)
+    pairs = hops.within(legs, distinct, hop.low, hop.high, _width(matching, hop), matching.spending)
+    known = (pairs.index << 32) | pairs.neighbours
+    return bindings.where(np.isin((place.astype(np.int64) << 32) | far, known))
+
+
+def _closed_over_edges(matching: Matching, hop: Hop, bindings: Bindings) -> Bindings:
+    """One assignment for each edge row between the two bound ends."""
+    assert hop.edge_var is not None
+    left, right = bindings.nodes[hop.left], bindings.nodes[hop.right]
+    ways = [
+        (near, far, legs_of(matching, hop, from_left))
+        for near, far, from_left in ((left, right, True), (right, left, False))
+    ]
+    near, far, legs = min(ways, key=lambda way: sum(int(leg.adjacency.degrees(way[0]).sum()) for leg in way[2]))
+    crossing = hops.crossings(legs, near, matching.spending)
+    meets = crossing.neighbours == far[crossing.index]
+    edge = EdgeColumn(edge_types(hop), crossing.member[meets], crossing.rows[meets])
+    return bindings.take(crossing.index[meets]).with_edge(hop.edge_var, edge)
+
+
+# --- filters and blocks
+
+
+def _kept(matching: Matching, expr: Expr, bindings: Bindings) -> Bindings:
+    if bindings.length == 0:
+        return bindings
+    return bindings.where(true_rows(expr, matching.columns(bindings), matching.scope))
+
+
+def _correlated(matching: Matching, block: Block, bindings: Bindings) -> Bindings:
+    """Keeps the assignments for which the block holds, asking once for each distinct tuple of what it uses."""
+    if bindings.length == 0:
+        return bindings
+    asked, place = bindings.keeping(free_variables(block)).distinct()
+    inside = matching.inside(block.pattern)
+    marked = asked.with_node(MARK, np.arange(asked.length, dtype=np.int64))
+    found = match_pattern(inside, block.pattern, marked)
+    marks = found.nodes[MARK]
+    if block.func is None:
+        holds = np.zeros(asked.length, bool)
+        holds[marks] = True
+        holds ^= block.negated
+    else:
+        holds = fold_holds(block, marks, asked.length, inside.columns(found), matching.scope)
+    return bindings.where(holds[place])
+
+
+MARK = "__alpha"
+"""A variable that no query can name: which tuple of outer variables an inner assignment belongs to."""

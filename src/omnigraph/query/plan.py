@@ -1,0 +1,353 @@
+"""The order in which a pattern is matched: pure, from the pattern and a few numbers about the tables.
+
+A plan begins where the fewest assignments are expected and grows from there; filters are applied as soon as their
+variables are bound. The answer never depends on the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from omnigraph.lang.query.typed import (
+    Aggregate,
+    And,
+    Block,
+    Compare,
+    Constant,
+    Expr,
+    Hop,
+    InList,
+    IsNull,
+    ListOf,
+    NodeRef,
+    Not,
+    Now,
+    Or,
+    Param,
+    Pattern,
+    PropertyRef,
+    SystemRef,
+    TextTest,
+)
+
+
+class Statistics(Protocol):
+    """What planning asks about the tables; answers may be wrong without harm to results."""
+
+    def node_rows(self, type_name: str) -> float: ...
+
+    def edge_rows(self, edge_type: str) -> float: ...
+
+    def key_of(self, type_name: str) -> tuple[str, ...]: ...
+
+    def list_length(self, expr: Expr) -> float:
+        """Elements of a list constant."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The nodes of a variable named by id: `ids` is a String expression or a list of them, or `key` gives the components.
+
+    `implied` are the filters that looking up makes true.
+    """
+
+    key: tuple[Expr, ...] = ()  # one expression per key component, in id order
+    ids: Expr | None = None
+    many: bool = False  # the expression is a list of ids, or of keys of one component
+    implied: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTests:
+    """What a node variable must satisfy by itself."""
+
+    var: str
+    type_name: str
+    filters: tuple[Expr, ...] = ()
+    lookup: Lookup | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Every assignment so far with every node that passes; the first step, or a cross product."""
+
+    node: NodeTests
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """From the bound end of a hop to the other, which it binds."""
+
+    hop: Hop
+    from_left: bool
+    node: NodeTests
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """A hop whose ends are both bound: keeps assignments, or multiplies them by edge rows if it binds the edge."""
+
+    hop: Hop
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A filter over several variables, over an edge, or over none."""
+
+    filter: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Correlate:
+    """A correlated block."""
+
+    block: Block
+
+
+Step = Start | Expand | Close | Keep | Correlate
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    steps: tuple[Step, ...]
+
+
+def variables(expr: Expr) -> frozenset[str]:
+    """The pattern variables that an expression reads."""
+    match expr:
+        case Constant() | Param() | Now() | ListOf():
+            return frozenset()
+        case PropertyRef() | SystemRef() | NodeRef():
+            return frozenset((expr.var,))
+        case Compare() | And() | Or():
+            return variables(expr.left) | variables(expr.right)
+        case Not() | IsNull():
+            return variables(expr.operand)
+        case InList():
+            return variables(expr.item) | variables(expr.items)
+        case TextTest():
+            return variables(expr.text) | variables(expr.part)
+        case Aggregate():
+            return variables(expr.argument)
+
+
+def free_variables(block: Block) -> frozenset[str]:
+    """The variables of enclosing blocks that a block reads, itself or in a block nested in it."""
+    pattern = block.pattern
+    own = {node.name for node in pattern.nodes} | {hop.edge_var for hop in pattern.hops}
+    used: set[str] = set(block.outer)
+    for hop in pattern.hops:
+        used |= {hop.left, hop.right}
+    for each in (*pattern.filters, *(() if block.argument is None else (block.argument,))):
+        used |= variables(each)
+    for nested in pattern.blocks:
+        used |= free_variables(nested)
+    return frozenset(used - own)
+
+
+def plan_pattern(
+    pattern: Pattern,
+    statistics: Statistics,
+    *,
+    outer: Mapping[str, str] | None = None,
+    assignments: float = 1,
+) -> Plan:
+    """Order the steps of a match block. `outer`: variables that are bound already, with the type of the nodes."""
+    return Plan(tuple(_Planner(pattern, statistics, outer or {}, assignments).steps()))
+
+
+@dataclass(slots=True)
+class _Planner:
+    pattern: Pattern
+    statistics: Statistics
+    outer: Mapping[str, str]
+    rows: float
+    bound: set[str] = field(default_factory=set[str])
+    tests: dict[str, NodeTests] = field(default_factory=dict[str, NodeTests])
+    hops: list[Hop] = field(default_factory=list[Hop])
+    filters: list[Expr] = field(default_factory=list[Expr])
+    blocks: list[Block] = field(default_factory=list[Block])
+
+    def steps(self) -> Iterable[Step]:
+        own = {node.name: node.type_name for node in self.pattern.nodes}
+        alone: dict[str, list[Expr]] = {name: [] for name in own}
+        for each in self.pattern.filters:
+            names = variables(each)
+            if len(names) == 1 and (name := next(iter(names))) in own:
+                alone[name].append(each)
+            else:
+                self.filters.append(each)
+        for name, type_name in own.items():
+            self.tests[name] = node_tests(name, type_name, alone[name], self.statistics.key_of(type_name))
+        self.bound.update(self.outer)
+        self.hops.extend(self.pattern.hops)
+        self.blocks.extend(self.pattern.blocks)
+        yield from self._free()
+        while self.hops or any(name not in self.bound for name in own):
+            yield self._cheapest()
+            yield from self._free()
+
+    def _free(self) -> Iterable[Step]:
+        """Everything that only takes assignments away and whose variables are bound, cheapest kind first."""
+        yield from self._ready_filters()
+        for hop in [hop for hop in self.hops if hop.left in self.bound and hop.right in self.bound]:
+            self.hops.remove(hop)
+            if hop.edge_var is not None:
+                self.bound.add(hop.edge_var)
+            yield Close(hop)
+        yield from self._ready_filters()
+        for block in [block for block in self.blocks if self.bound.issuperset(free_variables(block))]:
+            self.blocks.remove(block)
+            yield Correlate(block)
+
+    def _ready_filters(self) -> Iterable[Step]:
+        for each in [each for each in self.filters if self.bound.issuperset(variables(each))]:
+            self.filters.remove(each)
+            yield Keep(each)
+
+    def _cheapest(self) -> Step:
+        """The step after which the fewest assignments are expected; of equals the first as written."""
+        options = [*self._expansions(), *self._starts()]
+        best = min(options, key=lambda step: step.expected)
+        self.rows = max(best.expected, 0.0)
+        self.bound.add(best.node.var)
+        if isinstance(best, Expand):
+            self.hops.remove(best.hop)
+            if best.hop.edge_var is not None:
+                self.bound.add(best.hop.edge_var)
+        return best
+
+    def _expansions(self) -> Iterable[Start | Expand]:
+        for hop in self.hops:
+            if (hop.left in self.bound) == (hop.right in self.bound):
+                continue
+            from_left = hop.left in self.bound
+            node = self.tests[hop.right if from_left else hop.left]
+            reached = self.rows * self._fanout(hop, from_left)
+            expected = reached * self._share(node)
+            if node.lookup is not None:
+                expected = min(expected, self.rows)
+            yield Expand(hop, from_left, node, expected)
+
+    def _starts(self) -> Iterable[Start | Expand]:
+        """A variable that no hop reaches from what is bound, or whose nodes are named by id."""
+        for name, node in self.tests.items():
+            if name in self.bound:
+                continue
+            reached = any(
+                (hop.left == name and hop.right in self.bound) or (hop.right == name and hop.left in self.bound)
+                for hop in self.hops
+            )
+            if reached and (node.lookup is None or node.lookup.many):
+                continue
+            expected = self.statistics.node_rows(node.type_name) * self._share(node)
+            yield Start(node, self.rows * expected)
+
+    def _share(self, node: NodeTests) -> float:
+        """The part of a type's nodes that is expected to pass."""
+        rows = max(self.statistics.node_rows(node.type_name), 1.0)
+        share = 1.0
+        if node.lookup is not None:
+            named = node.lookup.ids if node.lookup.ids is not None else node.lookup.key[0]
+            share = min(1.0, (self.statistics.list_length(named) if node.lookup.many else 1.0) / rows)
+        for each in node.filters:
+            share *= selectivity(each)
+        return share
+
+    def _fanout(self, hop: Hop, from_left: bool) -> float:
+        near = self.tests.get(hop.left if from_left else hop.right)
+        near_type = near.type_name if near is not None else self.outer.get(hop.left if from_left else hop.right)
+        far = self.tests[hop.right if from_left else hop.left]
+        sources = max(self.statistics.node_rows(near_type), 1.0) if near_type else 1.0
+        edges = sum(
+            self.statistics.edge_rows(member.edge_type) * (2 if member.direction == "both" else 1)
+            for member in hop.members
+        )
+        step = edges / sources
+        if hop.high == 1:
+            return step
+        reached = 0.0
+        for hops in range(1, min(hop.high, 30) + 1):
+            reached += step**hops
+            if reached > 1e12:
+                break
+        return min(reached, self.statistics.node_rows(far.type_name))
+
+
+def selectivity(expr: Expr) -> float:
+    """A guess at the part of rows for which an expression is true."""
+    match expr:
+        case Compare():
+            return {"=": 0.05, "!=": 0.9}.get(expr.op, 0.3)
+        case And():
+            return selectivity(expr.left) * selectivity(expr.right)
+        case Or():
+            return min(1.0, selectivity(expr.left) + selectivity(expr.right))
+        case Not():
+            return 1.0 - 0.9 * selectivity(expr.operand)
+        case InList():
+            return 0.1
+        case IsNull():
+            return 0.9 if expr.negated else 0.1
+        case TextTest():
+            return 0.1
+        case _:
+            return 0.5
+
+
+# --- looking nodes up by id
+
+
+def node_tests(var: str, type_name: str, filters: Iterable[Expr], key: tuple[str, ...]) -> NodeTests:
+    """The filters of one variable, with a look-up by id taken out of them if they allow one."""
+    all_filters = tuple(filters)
+    lookup = _lookup_by_id(all_filters) or _lookup_by_key(all_filters, key)
+    if lookup is None:
+        return NodeTests(var, type_name, all_filters)
+    rest = tuple(each for each in all_filters if not any(each is implied for implied in lookup.implied))
+    return NodeTests(var, type_name, rest, lookup)
+
+
+def _equated(expr: Expr) -> tuple[Expr, Expr] | None:
+    """The two sides of `reference = constant`, whichever way round it is written."""
+    if isinstance(expr, Compare) and expr.op == "=":
+        for left, right in ((expr.left, expr.right), (expr.right, expr.left)):
+            if isinstance(left, PropertyRef | SystemRef) and not variables(right):
+                return left, right
+    return None
+
+
+def _lookup_by_id(filters: tuple[Expr, ...]) -> Lookup | None:
+    for each in filters:
+        equated = _equated(each)
+        if equated is not None and isinstance(equated[0], SystemRef) and equated[0].field == "id":
+            return Lookup(ids=equated[1], implied=(each,))
+    for each in filters:
+        if _is_listed(each) and isinstance(each.item, SystemRef) and each.item.field == "id":
+            return Lookup(ids=each.items, many=True, implied=(each,))
+    return None
+
+
+def _is_listed(expr: Expr) -> bool:
+    return isinstance(expr, InList) and not variables(expr.items)
+
+
+def _lookup_by_key(filters: tuple[Expr, ...], key: tuple[str, ...]) -> Lookup | None:
+    if not key:
+        return None
+    given: dict[str, tuple[Expr, Expr]] = {}
+    for each in filters:
+        equated = _equated(each)
+        if equated is not None and isinstance(equated[0], PropertyRef) and equated[0].name in key:
+            given.setdefault(equated[0].name, (equated[1], each))
+    if len(given) == len(key):
+        return Lookup(key=tuple(given[name][0] for name in key), implied=tuple(given[name][1] for name in key))
+    for each in filters:
+        if len(key) == 1 and _is_listed(each) and isinstance(each.item, PropertyRef) and each.item.name == key[0]:
+            return Lookup(key=(each.items,), many=True, implied=(each,))
+    return None

@@ -1,0 +1,230 @@
+"""Runs a checked read query on a snapshot.
+
+    output = run_read(query, snapshot, {"country": "NO"}, now=now, settings=QuerySettings())
+
+Match, then group or order, then fetch the columns of the rows that remain. Reads nothing but the snapshot's tables;
+results never depend on what is in memory.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.ambient import Clock
+from omnigraph.errors import InvalidParams
+from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.query.typed import Aggregate, Expr, NodeRef, OrderKey, Param, ReadQuery
+from omnigraph.query.bindings import Bindings
+from omnigraph.query.expressions import Scope, evaluated_array
+from omnigraph.query.limits import QuerySettings, Spending
+from omnigraph.query.match import Matching, list_values, match_pattern
+from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
+from omnigraph.query.plan import Statistics
+from omnigraph.query.relational.aggregates import aggregate
+from omnigraph.query.relational.keys import comparable, shown
+from omnigraph.query.relational.tail import Groups, SortKey, Tail, choose_tail
+from omnigraph.query.rowcolumns import AssignmentColumns, SomeVertices
+from omnigraph.query.snapshot import Snapshot
+
+
+def run_read(
+    query: ReadQuery,
+    snapshot: Snapshot,
+    params: Mapping[str, object],
+    *,
+    now: dt.datetime,
+    settings: QuerySettings | None = None,
+    clock: Clock | None = None,
+    statistics: Statistics | None = None,
+    tail: Tail | None = None,
+) -> QueryOutput:
+    """The answer of a read. `params` are values of the declared types, absent or None for null; `now` is in UTC.
+
+    `clock` measures `query_timeout_ms`; without one, time is not limited. `statistics` and `tail` replace what the
+    planner and the relational tail choose by; no answer depends on them.
+    Raises LimitExceeded (`traversal_work_limit`, `max_result_rows`), QueryTimeout, StorageFailure, InvalidParams
+    (`P003`, a negative limit).
+    """
+    spending = Spending(settings or QuerySettings(), None if clock is None else clock.boot_seconds)
+    scope = Scope(params, now)
+    limit = _limit(query, params)
+    known = statistics or SnapshotStatistics(snapshot, scope)
+    matching = Matching(snapshot, scope, spending, known).inside(query.pattern)
+    try:
+        bindings = match_pattern(matching, query.pattern)
+        run = _Run(query, matching, limit, tail)
+        table = run.aggregated(bindings) if query.aggregated else run.plain(bindings)
+    finally:
+        snapshot.recount()
+    return QueryOutput(table, tuple(spelled_type(item.expr) for item in query.items))
+
+
+def _limit(query: ReadQuery, params: Mapping[str, object]) -> int | None:
+    if not isinstance(query.limit, Param):
+        return query.limit
+    value = cast(int, params.get(query.limit.name))
+    if value < 0:
+        message = f"parameter error: P003: `${query.limit.name}` limits the rows and must be at least 0"
+        raise InvalidParams(
+            Diagnostic("P003", "params", message, query=query.name, expected="an integer of at least 0")
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatistics:
+    """What the manifest and the catalog say, without a request."""
+
+    snapshot: Snapshot
+    scope: Scope
+
+    def node_rows(self, type_name: str) -> float:
+        return self.snapshot.row_count(self.snapshot.catalog.nodes[type_name].id)
+
+    def edge_rows(self, edge_type: str) -> float:
+        return self.snapshot.row_count(self.snapshot.catalog.edges[edge_type].id)
+
+    def key_of(self, type_name: str) -> tuple[str, ...]:
+        return self.snapshot.catalog.nodes[type_name].key
+
+    def list_length(self, expr: Expr) -> float:
+        return len(list_values(expr, self.scope) or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """From assignments to rows."""
+
+    query: ReadQuery
+    matching: Matching
+    limit: int | None
+    tail: Tail | None
+
+    @property
+    def _spending(self) -> Spending:
+        return self.matching.spending
+
+    # rows of single assignments
+
+    def plain(self, bindings: Bindings) -> pa.Table:
+        if self.query.order:
+            keys = [self._sort_key(bindings, key) for key in self.query.order] + self._tie_breaks(bindings)
+            tail = self.tail or choose_tail(bindings.length, len(keys), self.limit)
+            bindings = bindings.take(tail.order(bindings.length, keys, self.limit))
+        elif self.limit is not None and self.limit < bindings.length:
+            bindings = bindings.take(np.arange(self.limit))
+        self._spending.check_rows(bindings.length)
+        columns = self.matching.columns(bindings)
+        return self._table([self._column(item.expr, columns) for item in self.query.items])
+
+    def _sort_key(self, bindings: Bindings, key: OrderKey) -> SortKey:
+        return SortKey(lambda rows: self._comparable(key.expr, bindings, rows), key.descending)
+
+    def _comparable(self, expr: Expr, bindings: Bindings, rows: np.ndarray | None) -> pa.Array:
+        asked = bindings if rows is None else bindings.take(rows)
+        if isinstance(expr, NodeRef):
+            return self._id_ranks(expr.var, asked)
+        return comparable(evaluated_array(expr, self.matching.columns(asked), self.matching.scope))
+
+    def _id_ranks(self, var: str, bindings: Bindings) -> pa.Array:
+        """Numbers in the order of the nodes' ids."""
+        dictionary = self.matching.snapshot.nodes(self.matching.types[var]).dictionary
+        return pa.array(dictionary.ranks()[bindings.nodes[var]])
+
+    def _tie_breaks(self, bindings: Bindings) -> list[SortKey]:
+        """The ids of all named variables, in byte order of the names; of an edge its type, then its id."""
+        keys: list[SortKey] = []
+        for name in sorted([*bindings.nodes, *bindings.edges], key=str.encode):
+            if name.startswith("__"):
+                continue
+            if name in bindings.nodes:
+                keys.append(SortKey(lambda rows, var=name: self._id_ranks(var, _some(bindings, rows))))
+                continue
+            if len(bindings.edges[name].types) > 1:
+                keys.append(SortKey(lambda rows, var=name: self._system(var, "type", _some(bindings, rows))))
+            keys.append(SortKey(lambda rows, var=name: self._system(var, "id", _some(bindings, rows))))
+        return keys
+
+    def _system(self, var: str, field: str, bindings: Bindings) -> pa.Array:
+        return self.matching.columns(bindings).system(var, field)
+
+    def _column(self, expr: Expr, columns: AssignmentColumns) -> pa.Array:
+        of = result_type(expr, self.matching.snapshot.catalog)
+        if isinstance(expr, NodeRef):
+            return self._objects(expr, columns.bindings.nodes[expr.var])
+        return fitted(evaluated_array(expr, columns, self.matching.scope), of)
+
+    def _objects(self, node: NodeRef, vertices: np.ndarray) -> pa.Array:
+        snapshot = self.matching.snapshot
+        entity = snapshot.catalog.nodes[node.type_name]
+        rows = SomeVertices(entity, snapshot.nodes(node.type_name), vertices)
+        return node_objects(entity, result_type(node, snapshot.catalog), rows)
+
+    def _table(self, columns: list[pa.Array]) -> pa.Table:
+        return pa.table(columns, names=[item.name for item in self.query.items])
+
+    # rows of groups
+
+    def aggregated(self, bindings: Bindings) -> pa.Table:
+        columns = self.matching.columns(bindings)
+        groups = self._groups(bindings, columns)
+        heads = self.matching.columns(bindings.take(groups.first))
+        values: list[pa.Array] = []
+        for item in self.query.items:
+            self._spending.check_time()
+            expr = item.expr
+            if isinstance(expr, Aggregate):
+                counted = None if isinstance(expr.argument, NodeRef) else self._argument(expr, columns)
+                values.append(aggregate(expr.func, counted, groups.of_row, groups.count))
+            else:
+                values.append(shown(self._column(expr, heads)))
+        chosen = self._ordered_groups(groups.count, values, heads)
+        self._spending.check_rows(groups.count if chosen is None else len(chosen))
+        if chosen is not None:
+            values = [each.take(pa.array(chosen)) for each in values]
+        types = [result_type(item.expr, self.matching.snapshot.catalog) for item in self.query.items]
+        return self._table([fitted(each, of) for each, of in zip(values, types, strict=True)])
+
+    def _argument(self, expr: Aggregate, columns: AssignmentColumns) -> pa.Array:
+        return evaluated_array(expr.argument, columns, self.matching.scope)
+
+    def _groups(self, bindings: Bindings, columns: AssignmentColumns) -> Groups:
+        """Without a key all assignments are one group, even if there are none."""
+        keys = [item.expr for item in self.query.items if not isinstance(item.expr, Aggregate)]
+        if not keys:
+            return Groups(np.zeros(bindings.length, np.int64), np.empty(0, np.int64), 1)
+        tail = self.tail or choose_tail(bindings.length, len(keys))
+        return tail.groups([self._group_key(key, bindings, columns) for key in keys])
+
+    def _group_key(self, expr: Expr, bindings: Bindings, columns: AssignmentColumns) -> pa.Array:
+        if isinstance(expr, NodeRef):
+            return pa.array(bindings.nodes[expr.var])
+        return comparable(evaluated_array(expr, columns, self.matching.scope))
+
+    def _ordered_groups(self, groups: int, values: list[pa.Array], heads: AssignmentColumns) -> np.ndarray | None:
+        """The groups of the answer in order; None if all stay as they are."""
+        if not self.query.order:
+            return None if self.limit is None or self.limit >= groups else np.arange(self.limit)
+        items = [item.expr for item in self.query.items]
+        keys: list[SortKey] = []
+        for key in self.query.order:
+            place = key.item if key.item is not None else items.index(key.expr)
+            keys.append(self._group_sort_key(items[place], values[place], heads, key.descending))
+        for expr, value in zip(items, values, strict=True):
+            if not isinstance(expr, Aggregate):
+                keys.append(self._group_sort_key(expr, value, heads, descending=False))
+        return (self.tail or choose_tail(groups, len(keys), self.limit)).order(groups, keys, self.limit)
+
+    def _group_sort_key(self, expr: Expr, value: pa.Array, heads: AssignmentColumns, descending: bool) -> SortKey:
+        whole = self._id_ranks(expr.var, heads.bindings) if isinstance(expr, NodeRef) else comparable(value)
+        return SortKey(lambda rows: whole if rows is None else whole.take(pa.array(rows)), descending)
+
+
+def _some(bindings: Bindings, rows: np.ndarray | None) -> Bindings:
+    return bindings if rows is None else bindings.take(rows)
