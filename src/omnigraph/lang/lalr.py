@@ -102,7 +102,7 @@ class Run:
     """
 
     def __init__(self, parser: InteractiveParser) -> None:
-        state: Any = parser.parser_state
+        state = cast("Any", parser).parser_state
         self._parser = parser
         self._stack: list[Any] = state.state_stack
         self._states: dict[Any, dict[str, Any]] = state.parse_conf.parse_table.states

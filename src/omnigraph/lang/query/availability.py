@@ -1,0 +1,79 @@
+"""What the language has and this version does not run yet: one line per door that is shut. Removing a line opens it.
+
+Everything else of the check takes no notice: what is shut is typed first, as far as the typed tree has a form for it,
+so a fault in it is reported as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.query.faults import NOT_AVAILABLE, Fault, type_fault
+from omnigraph.lang.query.syntax import (
+    BlockClause,
+    Call,
+    Clause,
+    ExplainStatement,
+    FoldClause,
+    QueryFile,
+    QuerySyntax,
+    ReadBody,
+    ShowStatement,
+)
+
+_SHUT: dict[str, str] = {
+    "search": "the call `search`",
+    "match_text": "the call `match_text`",
+    "fuzzy": "the call `fuzzy`",
+    "nearest": "the call `nearest`",
+    "bm25": "the call `bm25`",
+    "rrf": "the call `rrf`",
+    "fold": "a block that counts or adds up",
+    "explain": "`explain`",
+    "show": "`show`",
+    "settings": "a settings line",
+}
+
+
+def call_refusal(call: Call) -> Fault | None:
+    """`N001` for a search or ranking call, None once it can be typed and run."""
+    return _refusal(call.name, call.span)
+
+
+def query_refusal(query: QuerySyntax) -> Fault | None:
+    """`N001` for the first part of a checked query that does not run yet."""
+    return _clauses_refusal(query.body.clauses) if isinstance(query.body, ReadBody) else None
+
+
+def file_refusal(file: QueryFile) -> Fault | None:
+    """`N001` for what stands beside or around the queries of a checked file."""
+    if file.settings:
+        refusal = _refusal("settings", file.settings[0].span)
+        if refusal is not None:
+            return refusal
+    match file.statement:
+        case ExplainStatement(span=span):
+            return _refusal("explain", span)
+        case ShowStatement(span=span):
+            return _refusal("show", span)
+        case _:
+            return None
+
+
+def _clauses_refusal(clauses: Iterable[Clause]) -> Fault | None:
+    for clause in clauses:
+        if isinstance(clause, FoldClause):
+            refusal = _refusal("fold", clause.span) or _clauses_refusal(clause.clauses)
+        elif isinstance(clause, BlockClause):
+            refusal = _clauses_refusal(clause.clauses)
+        else:
+            refusal = None
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def _refusal(door: str, span: Span) -> Fault | None:
+    what = _SHUT.get(door)
+    return None if what is None else type_fault(NOT_AVAILABLE, f"{what} is not part of this version", span)
