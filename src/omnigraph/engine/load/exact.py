@@ -1,0 +1,285 @@
+"""Records one by one: what a load record may be (languages.md 15.1, 7), to the letter, and what is wrong with one.
+
+The judge wherever the fast reader is not certain. Reading stops at the first record that is refused; the rows before it
+are given too, since a constraint that one of them breaks comes first. Enum sets, required values, ranges and keys are no
+matter of reading: `engine/constraints` looks at the columns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import pyarrow as pa
+
+from omnigraph.engine.constraints.violation import Violation
+from omnigraph.engine.load.batch import rows_schema
+from omnigraph.engine.load.lines import Lines
+from omnigraph.errors import InvalidData, OmnigraphError
+from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
+from omnigraph.lang.types import Scalar, ValueType
+from omnigraph.lang.values import Refused, Value, value_from_json
+
+JSON_DEPTH_MAX = 64
+
+_INTEGER_DIGITS_MAX = 400
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A record that can't be taken: its line and the error to raise."""
+
+    line_number: int
+    error: OmnigraphError
+
+
+@dataclass(frozen=True, slots=True)
+class ExactRows:
+    """Rows by type id, in record order, up to the first record that is refused."""
+
+    tables: Mapping[str, tuple[EntityType, pa.Table]]
+    refusal: Refusal | None
+
+
+def read_exact(catalog: Catalog, lines: Lines) -> ExactRows:
+    """The records as rows of `rows_schema`. Lines of white space are skipped. The text is UTF-8."""
+    rows: dict[str, _Rows] = {}
+    refusal: Refusal | None = None
+    for text, number in zip(lines.text.to_pylist(), lines.numbers.tolist(), strict=True):
+        line = cast(bytes, text).decode("utf-8")
+        if not line.strip(" \t\r\n"):
+            continue
+        try:
+            record = _record(catalog, line)
+        except _Refused as refused:
+            refusal = Refusal(number, refused.error(number))
+            break
+        of_type = rows.get(record.entity.id)
+        if of_type is None:
+            of_type = rows[record.entity.id] = _Rows(record.entity)
+        of_type.add(record, number)
+    return ExactRows({type_id: (each.entity, each.table()) for type_id, each in rows.items()}, refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    entity: EntityType
+    id: str | None
+    ends: tuple[str, ...]
+    values: Mapping[str, Value]  # by property name; nulls left out
+
+
+class _Rows:
+    """Rows of one type while they are gathered."""
+
+    def __init__(self, entity: EntityType) -> None:
+        self.entity = entity
+        self._texts: list[list[str | None]] = [[] for _ in range(3 if entity.kind == "edge" else 1)]
+        self._values: dict[str, list[Value | None]] = {p.name: [] for p in entity.properties}
+        self._numbers: list[int] = []
+
+    def add(self, record: _Record, number: int) -> None:
+        for column, text in zip(self._texts, (record.id, *record.ends), strict=True):
+            column.append(text)
+        for name, column in self._values.items():
+            column.append(record.values.get(name))
+        self._numbers.append(number)
+
+    def table(self) -> pa.Table:
+        schema = rows_schema(self.entity)
+        columns = [*self._texts, *self._values.values(), self._numbers]
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+
+@dataclass
+class _Refused(Exception):
+    """One record does not fit: code, words and place in the record."""
+
+    code: str
+    what: str
+    entity: EntityType | None = None
+    type_name: str | None = None
+    property: str | None = None
+    entity_id: str | None = field(default=None)
+
+    def error(self, line_number: int) -> OmnigraphError:
+        message = f"line {line_number}: {self.what}"
+        if self.code == "W009" and self.entity is not None:
+            return Violation(
+                code="W009",
+                constraint="range",
+                kind=self.entity.kind,
+                type_name=self.entity.name,
+                message=message,
+                entity_id=self.entity_id,
+                property=self.property,
+                line_number=line_number,
+            ).error()
+        return InvalidData(
+            message,
+            data_code=self.code,
+            line_number=line_number,
+            type_name=self.entity.name if self.entity is not None else self.type_name,
+            property_name=self.property,
+        )
+
+
+def _record(catalog: Catalog, line: str) -> _Record:
+    raw = _decoded(line)
+    entity = _entity(catalog, raw)
+    word = "type" if entity.kind == "node" else "edge"
+    allowed = {word, "id", "data", *(("from", "to") if entity.kind == "edge" else ())}
+    for key in raw:
+        if key not in allowed:
+            raise _Refused("W010", f"{_quoted(key)} is no key of a {entity.kind} record", entity)
+    given_id = _id(raw, "id", entity) if "id" in raw else None
+    ends = tuple(_id(raw, end, entity) for end in ("from", "to")) if entity.kind == "edge" else ()
+    data = raw.get("data", {})
+    if not isinstance(data, dict):
+        raise _Refused("W010", '"data" must be an object', entity)
+    return _Record(entity, given_id, ends, _values(entity, cast("dict[str, object]", data), given_id))
+
+
+def _entity(catalog: Catalog, raw: Mapping[str, object]) -> EntityType:
+    words = [word for word in ("type", "edge") if word in raw]
+    if len(words) != 1:
+        raise _Refused("W010", 'a record has either "type" or "edge"')
+    name = raw[words[0]]
+    if not isinstance(name, str):
+        raise _Refused("W010", f'"{words[0]}" must be a string')
+    entity = catalog.nodes.get(name) if words[0] == "type" else catalog.edge_by_word(name)
+    if entity is None:
+        kind = "node" if words[0] == "type" else "edge"
+        raise _Refused("W011", f"the schema has no {kind} type {_quoted(name)}", type_name=_shown(name))
+    return entity
+
+
+def _id(raw: Mapping[str, object], key: str, entity: EntityType) -> str:
+    value = raw.get(key)
+    if not isinstance(value, str) or not value:
+        what = "is missing" if key not in raw else "must be a string that is not empty"
+        raise _Refused("W010", f'{entity.name}: "{key}" {what}', entity)
+    if not _is_text(value):
+        raise _Refused("W010", f'{entity.name}: "{key}" holds half of a surrogate pair, which is no text', entity)
+    return value
+
+
+def _values(entity: EntityType, data: Mapping[str, object], entity_id: str | None) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for name, raw in data.items():
+        each = entity.property(name)
+        if each is None:
+            raise _Refused(
+                "W011",
+                f"{entity.name} has no property {_quoted(name)}",
+                entity,
+                property=_shown(name),
+                entity_id=entity_id,
+            )
+        if raw is None:
+            continue
+        value = value_from_json(_read_type(each), raw, null_elements=True)
+        if isinstance(value, Refused):
+            code = "W010" if value.problem == "shape" else "W009"
+            what = f"{entity.name}.{name}: {value.reason}"
+            raise _Refused(code, what, entity, property=name, entity_id=entity_id)
+        if each.type.scalar is Scalar.BLOB:
+            what = f"{entity.name}.{name}: values of Blob properties can't be loaded: not available yet"
+            raise _Refused("N001", what, entity, property=name, entity_id=entity_id)
+        values[name] = value
+    return values
+
+
+def _read_type(each: Property) -> ValueType:
+    """An enum is read as text; whether it is one of the variants is a constraint (`W002`)."""
+    return ValueType("scalar", Scalar.STRING) if each.type.kind == "enum" else each.type
+
+
+# --- JSON
+
+
+def _decoded(line: str) -> dict[str, object]:
+    """The record's object. Duplicate keys, more than 64 levels and anything behind the object are refused."""
+    if line.count("[") + line.count("{") > JSON_DEPTH_MAX and _depth(line) > JSON_DEPTH_MAX:
+        raise _Refused("W010", f"the record is nested deeper than {JSON_DEPTH_MAX} levels")
+    try:
+        raw = _DECODER.decode(line)
+    except json.JSONDecodeError as error:
+        raise _Refused("W010", f"column {error.pos + 1}: this is no JSON object") from None
+    if not isinstance(raw, dict):
+        raise _Refused("W010", "a record is a JSON object")
+    return cast("dict[str, object]", raw)
+
+
+def _depth(line: str) -> int:
+    depth = deepest = 0
+    for match in _BRACKETS.finditer(line):
+        sign = match[0]
+        if sign in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif sign in "]}":
+            depth -= 1
+    return deepest
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Refused("W010", f"the key {_quoted(key)} comes twice")
+            seen.add(key)
+    return members
+
+
+class _MinusZero(int):
+    """`-0`: the integer 0, and the float -0.0."""
+
+    def __float__(self) -> float:
+        return -0.0
+
+
+_MINUS_ZERO = _MinusZero(0)
+
+
+def _integer(text: str) -> int:
+    """An integer; beyond 400 digits one that is as far outside every type."""
+    if text == "-0":
+        return _MINUS_ZERO
+    if len(text) <= _INTEGER_DIGITS_MAX:
+        return int(text)
+    return -(10**_INTEGER_DIGITS_MAX) if text.startswith("-") else 10**_INTEGER_DIGITS_MAX
+
+
+_CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_read_constant: Callable[[str], float] = _CONSTANTS.__getitem__
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_constant=_read_constant)
+
+
+def _is_text(value: str) -> bool:
+    if value.isascii():
+        return True
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _quoted(text: str) -> str:
+    return f'"{_shown(text)}"'
+
+
+def _shown(text: str) -> str:
+    """Text of a record in a message: one line, bounded, without halves of surrogate pairs."""
+    line = text.encode("utf-8", "replace").decode("utf-8").replace("\n", "\\n").replace("\r", "\\r")
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
