@@ -5,20 +5,32 @@ Knows nothing of any backend. A bad key is a fault of this program, hence ValueE
 
 from __future__ import annotations
 
+import re
+
 TEMPORARY_PREFIX = ".tmp-"
 """Objects whose last part begins so are unfinished local writes: no listing shows them, nobody may name them."""
 
 
+# Control characters, what has no UTF-8 form, what XML can't say (S3 listings are XML), and the backslash, which some
+# stores and systems read as a slash.
+_FORBIDDEN = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff\ufffe\uffff]")
+
+
 def checked_key(key: str) -> str:
     """The key itself. Raises ValueError unless it is `part/part/…` with no empty part, `.` or `..`, and names no
-    temporary file; characters are otherwise free and never decoded.
+    temporary file; the characters that `unspeakable` finds are not allowed, and none is ever decoded.
     """
     parts = key.split("/")
-    if any(part in ("", ".", "..") for part in parts) or _has_control(key):
-        raise ValueError("a key is made of non-empty parts, without '.', '..' or control characters")
+    if any(part in ("", ".", "..") for part in parts) or unspeakable(key):
+        raise ValueError("a key is made of non-empty parts, without '.', '..', backslashes or control characters")
     if parts[-1].startswith(TEMPORARY_PREFIX):
         raise ValueError("this name is reserved for unfinished writes")
     return key
+
+
+def unspeakable(text: str) -> bool:
+    """True if the text holds a character that not every store keeps as it is."""
+    return _FORBIDDEN.search(text) is not None
 
 
 def checked_folder(prefix: str) -> str:
@@ -29,7 +41,3 @@ def checked_folder(prefix: str) -> str:
 
 def is_temporary(key: str) -> bool:
     return key.rpartition("/")[2].startswith(TEMPORARY_PREFIX)
-
-
-def _has_control(text: str) -> bool:
-    return any(character < " " or character == "\x7f" for character in text)

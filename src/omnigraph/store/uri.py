@@ -18,6 +18,7 @@ from typing import NoReturn
 from urllib.parse import quote, unquote_to_bytes
 
 from omnigraph.errors import InvalidRequest
+from omnigraph.store.keys import unspeakable
 
 MAX_BYTES = 4096
 
@@ -117,6 +118,7 @@ def _local(path: str) -> LocalRoot:
         _refuse("the storage address is empty")
     if "\x00" in path:
         _refuse("a path can't hold a zero character")
+    _check_length(path)  # also that it is UTF-8, which the look at the file system takes for granted
     absolute = os.path.realpath(path)
     _check_length(absolute)
     return LocalRoot(absolute)
@@ -128,8 +130,8 @@ def _s3(bucket: str, path: str) -> S3Root:
     prefix = _decoded_path(path)
     if any(part in (".", "..") for part in prefix.split("/")):
         _refuse("an S3 prefix has no '.' or '..' parts")
-    if any(character < " " or character == "\x7f" for character in prefix):
-        _refuse("an S3 prefix has no control characters")
+    if unspeakable(prefix):
+        _refuse("an S3 prefix has no backslashes and no control characters")
     root = S3Root(bucket, prefix)
     _check_length(root.uri)
     return root
@@ -145,7 +147,7 @@ def _decoded_path(path: str) -> str:
             continue
         try:
             decoded = unquote_to_bytes(part).decode("utf-8")
-        except UnicodeDecodeError:
+        except UnicodeError:
             _refuse("a storage address must be UTF-8")
         if "/" in decoded:
             _refuse("an encoded slash (%2F) can't be part of a name")
