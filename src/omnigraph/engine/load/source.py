@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from omnigraph.engine.load.limits import LoadLimits, expanded_too_far, line_too_long
 from omnigraph.errors import InvalidData, InvalidRequest
@@ -231,7 +230,7 @@ def _record_json(record: Mapping[str, Any], number: int) -> bytes:
     try:
         plain = record if isinstance(record, dict) else dict(record)
         return json.dumps(plain, separators=(",", ":"), default=_json_value).encode("ascii")
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         what = "it holds a value that no record can hold"
         raise InvalidData(f"record {number}: {what}", data_code="W010", line_number=number) from None
 
@@ -245,11 +244,8 @@ def _json_value(value: object) -> object:
             return value.isoformat()
         case bytes():
             return BASE64_PREFIX + base64.b64encode(value).decode("ascii")
-        case np.generic():
-            return value.item()
-        case np.ndarray() if value.ndim == 1:
-            items: list[object] = cast("npt.NDArray[Any]", value).tolist()
-            return items
+        case np.generic() | np.ndarray():
+            return cast(Any, value).tolist()
         case Mapping():
             return dict(cast("Mapping[str, object]", value))
         case _:
