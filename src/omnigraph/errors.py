@@ -6,6 +6,7 @@
     │   ├── InvalidSchema           .diagnostic
     │   ├── InvalidParams           .diagnostic
     │   ├── InvalidData             a load record can't be read or does not fit
+    │   ├── NotAvailable            known to the design, not part of this version
     │   └── ConstraintViolation     values, uniqueness, cardinality, endpoints
     ├── Unauthorized, Forbidden
     ├── NotFound
@@ -158,6 +159,16 @@ class InvalidParams(_Diagnosed):
     """Query parameters missing, surplus or of the wrong type."""
 
     default_code = "invalid_params"
+
+
+class NotAvailable(InvalidRequest):
+    """What was asked for is no part of this version of the program."""
+
+    default_code = "not_available"
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        fields.setdefault("effects", "none")
+        super().__init__(message, **fields)
 
 
 class InvalidData(InvalidRequest):

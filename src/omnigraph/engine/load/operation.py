@@ -16,8 +16,9 @@ from omnigraph.engine.constraints import existing_id, last_of_each_id, repeated_
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.identity import LINE_NUMBER
 from omnigraph.engine.load.batch import LoadBatch, ReportProgress, TypeRows
+from omnigraph.engine.load.frames import read_frame
+from omnigraph.engine.load.input import Frame, LoadData
 from omnigraph.engine.load.records import read_records
-from omnigraph.engine.load.source import LoadSource
 from omnigraph.engine.lookups import NO_ADDRESSES, find_ids, one_array
 from omnigraph.engine.plan import Footprint, TypeChange, WritePlan
 from omnigraph.engine.validate import FinalState, FinalType
@@ -38,7 +39,7 @@ class LoadOperation:
     def __init__(
         self,
         core: GraphCore,
-        source: LoadSource,
+        source: LoadData,
         mode: Mode,
         *,
         progress: ReportProgress | None = None,
@@ -65,13 +66,17 @@ class LoadOperation:
         """
         if self._read is None:
             limits = self._core.limits.without_ceilings() if self.mode == "overwrite" else self._core.limits
-            batch = read_records(
-                self._source,
-                snapshot.catalog,
-                limits=limits,
-                progress=self._progress,
-                accept_gzip=self._accept_gzip,
-            ).with_ids(now_ms=self._now_ms, randomness=self._randomness)
+            if isinstance(self._source, Frame):
+                batch = read_frame(self._source, snapshot.catalog, limits)
+            else:
+                batch = read_records(
+                    self._source,
+                    snapshot.catalog,
+                    limits=limits,
+                    progress=self._progress,
+                    accept_gzip=self._accept_gzip,
+                )
+            batch = batch.with_ids(now_ms=self._now_ms, randomness=self._randomness)
             self._read = snapshot.manifest.schema, batch
             self.loaded = tuple((each.entity, each.rows.num_rows) for each in batch.types)
         schema, batch = self._read
@@ -105,9 +110,9 @@ class LoadOperation:
             if repeated is not None:
                 raise repeated
         found = find_ids(snapshot, entity, one_array(rows.column(ID)))
-        held = len(found.addresses)
+        held = int(found.present.sum())
         if self.mode == "append" and held:
-            conflict = existing_id(entity, rows, pa.array(found.exists))
+            conflict = existing_id(entity, rows, pa.array(found.present))
             if conflict is not None:
                 raise conflict
         if self.mode == "overwrite":
@@ -116,7 +121,7 @@ class LoadOperation:
             remove: np.ndarray = NO_ADDRESSES
         else:
             counts = Counts(inserted=len(rows) - held, updated=held)
-            remove = found.addresses
+            remove = found.addresses[found.present]
         stored = rows.drop_columns([LINE_NUMBER])
         overwrite = self.mode == "overwrite"
         return TypeChange(entity, stored, remove, counts, overwrite=overwrite), rows

@@ -1,0 +1,194 @@
+"""Branches: create and delete are one conditional request each; nothing of any table is written or copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from omnigraph.ambient import random_hex
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.publication import publish_version
+from omnigraph.engine.receipts import Branch, BranchCreated, BranchDeleted, as_datetime
+from omnigraph.engine.selectors import commit_manifest
+from omnigraph.errors import (
+    AlreadyExists,
+    BranchNotFound,
+    Conflict,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    ReadSetConflict,
+)
+from omnigraph.manifest.builder import MAIN, deletion, forked
+from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.failures import reading
+from omnigraph.manifest.keys import MANIFESTS, check_branch_name, folder_branch, lookalike
+from omnigraph.manifest.logs import related
+from omnigraph.manifest.markers import mark_deleted
+from omnigraph.manifest.model import CreatedFrom, Idempotency, Manifest
+from omnigraph.manifest.publish import Published
+
+_log = structlog.get_logger("omnigraph.branches")
+
+_DELETE_ATTEMPTS = 32
+_DESCENDANTS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a branch begins from."""
+
+    manifest: Manifest
+    created_from: CreatedFrom
+
+
+def fork_source(core: GraphCore, from_: str, idempotency: Idempotency | None = None) -> Source:
+    """Resolve a branch name or commit id once. Raises BranchNotFound, CommitNotFound, HistoryReclaimed."""
+    if "@" in from_:
+        return Source(commit_manifest(core, from_), CreatedFrom(None, None, idempotency))
+    head = core.head(from_)
+    return Source(head.manifest, CreatedFrom(from_, head.life, idempotency))
+
+
+def create_branch(
+    core: GraphCore, name: str, *, from_: str = MAIN, actor: str | None = None, idempotency: Idempotency | None = None
+) -> BranchCreated:
+    """A new branch from a branch's head or a commit.
+
+    Raises InvalidRequest (bad name), BranchNotFound, CommitNotFound, AlreadyExists, OutcomeUnknown.
+    """
+    check_branch_name(name)
+    with core.lanes.enter(name):
+        target = core.heads.state(name)
+        if isinstance(target, KnownHead) and target.live:
+            return _taken(core, target, idempotency, from_, actor)
+        source = fork_source(core, from_, idempotency)
+        refuse_lookalike(core, name)
+        built = forked(target, source.manifest, nonce=random_hex(32), created_from=source.created_from)
+        result = publish_version(core, built, target, staged_at=core.clock.boot_seconds(), kind="branch_create")
+        if isinstance(result, Published):
+            return _created(core, result.manifest, from_, actor)
+        if result.actual.live:
+            return _taken(core, result.actual, idempotency, from_, actor)
+        raise ReadSetConflict(f"Branch '{name}' was created and deleted meanwhile.", member="branch_life")
+
+
+def _taken(core: GraphCore, head: KnownHead, given: Idempotency | None, from_: str, actor: str | None) -> BranchCreated:
+    """The first receipt, if the live branch was created under the same key by the same request."""
+    created = head.manifest.created_from
+    if given is not None and created is not None and created.idempotency is not None:
+        if created.idempotency == given:
+            return _created(core, head.manifest, from_, actor, replayed=True)
+        if created.idempotency.key == given.key:
+            raise IdempotencyKeyReused("This idempotency key was used for a different request.", effects="none")
+    raise AlreadyExists(f"There is a branch '{head.branch}' already.")
+
+
+def _created(
+    core: GraphCore, manifest: Manifest, from_: str, actor: str | None, *, replayed: bool = False
+) -> BranchCreated:
+    forked_from = manifest.forked_from
+    return BranchCreated(
+        uri=core.store.uri,
+        name=manifest.branch,
+        from_=from_,
+        base_commit_id=None if forked_from is None else str(forked_from),
+        actor_id=actor,
+        life=manifest.life,
+        replayed=replayed,
+    )
+
+
+def refuse_lookalike(core: GraphCore, name: str) -> None:
+    """A name that equals a live one but for case or composition would be confused by people and by file systems."""
+    if core.owner:
+        names = [head.branch for head in core.heads.live()]
+    else:
+        with reading("the list of branches"):
+            folders = core.store.list_folders(MANIFESTS)
+        names = [decoded for folder in folders if (decoded := folder_branch(folder)) is not None]
+    for other in names:
+        if other != name and lookalike(other) == lookalike(name):
+            state = core.heads.state(other)
+            if isinstance(state, KnownHead) and state.live:
+                raise AlreadyExists(f"'{name}' can't be told from the live branch '{other}'.")
+
+
+def delete_branch(
+    core: GraphCore, name: str, *, actor: str | None = None, expected_life: int | None = None
+) -> BranchDeleted:
+    """Delete a live branch. Its commit ids keep resolving; `branch create NAME --from <last commit>` is the undo.
+
+    Raises InvalidRequest for `main`, BranchNotFound, Conflict (`branch_has_descendants`), OutcomeUnknown.
+    """
+    if name == MAIN:
+        raise InvalidRequest("The branch main can't be deleted.")
+    check_branch_name(name)
+    with core.lanes.enter(name):
+        head = core.head(name)
+        life = head.life if expected_life is None else expected_life
+        for _ in range(_DELETE_ATTEMPTS):
+            if head.life != life or not head.live:
+                raise BranchNotFound(f"There is no branch '{name}' of that life.")
+            _refuse_descendants(core, head)
+            unmerged = _unmerged(core, head)
+            built = deletion(head, nonce=random_hex(32))
+            result = publish_version(core, built, head, staged_at=core.clock.boot_seconds(), kind="branch_delete")
+            if isinstance(result, Published):
+                failed = mark_deleted(core.store, result.manifest)
+                if failed is not None:
+                    _log.warning("deleted-branch marker not written", branch=name, storage_class=str(failed))
+                return BranchDeleted(
+                    uri=core.store.uri,
+                    name=name,
+                    actor_id=actor,
+                    unmerged_commits=unmerged,
+                    last_commit_id=str(head.manifest.head_commit.id),
+                )
+            head = result.actual
+    raise ReadSetConflict(f"Branch '{name}' kept moving while it was being deleted.", member="branch_head")
+
+
+def _refuse_descendants(core: GraphCore, head: KnownHead) -> None:
+    children = [
+        other.branch
+        for other in core.heads.live()
+        if (made := other.manifest.created_from) is not None and (made.branch, made.life) == (head.branch, head.life)
+    ]
+    if children:
+        shown = children[:_DESCENDANTS_SHOWN]
+        raise Conflict(
+            f"Branches were created from '{head.branch}': {', '.join(shown)}. Delete them first.",
+            code="branch_has_descendants",
+            retry="fix",
+            detail_key="descendants",
+            details=shown,
+        )
+
+
+def _unmerged(core: GraphCore, head: KnownHead) -> int:
+    main = core.head(MAIN)
+    return len(related(core.history, head.manifest.lineage, main.manifest.lineage).left_only)
+
+
+def branches(core: GraphCore) -> list[Branch]:
+    """Live branches, `main` first, then in byte order. Raises StorageFailure, also for a branch that is damaged."""
+    return [_described(head) for head in core.heads.live()]
+
+
+def branch(core: GraphCore, name: str) -> Branch:
+    """One live branch. Raises BranchNotFound."""
+    return _described(core.head(name))
+
+
+def _described(head: KnownHead) -> Branch:
+    manifest = head.manifest
+    made = manifest.created_from
+    return Branch(
+        name=manifest.branch,
+        head_commit_id=str(manifest.head_commit.id),
+        graph_manifest_version=manifest.version,
+        life=manifest.life,
+        created_from=None if made is None else made.branch,
+        created_at=as_datetime(manifest.head_commit.created_at),
+    )

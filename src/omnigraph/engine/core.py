@@ -1,0 +1,87 @@
+"""What all operations of one open graph share: its store, tables, caches, heads, lanes and clock.
+
+Components, not decisions: each operation has a file of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from omnigraph.ambient import Clock, SystemClock
+from omnigraph.engine.checked import CheckedQueries
+from omnigraph.engine.heads import Heads
+from omnigraph.engine.lanes import Lanes
+from omnigraph.engine.load.limits import LoadLimits
+from omnigraph.engine.schemas import SchemaStore
+from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.lineage import LogReader
+from omnigraph.manifest.model import Manifest
+from omnigraph.manifest.publish import FenceOpen, FenceState
+from omnigraph.query.residency import Residency
+from omnigraph.query.snapshot import Snapshot
+from omnigraph.store.base import Store
+from omnigraph.tables.store import TableStore
+
+_SNAPSHOTS_KEPT = 16
+
+
+def _always_open() -> FenceState:
+    return FenceOpen()
+
+
+@dataclass
+class GraphCore:
+    """One open graph in this process. Thread-safe.
+
+    `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed. `fence` says whether
+    it may still write.
+    """
+
+    store: Store
+    tables: TableStore
+    graph_id: str
+    owner: bool = False
+    clock: Clock = field(default_factory=SystemClock)
+    fence: Callable[[], FenceState] = _always_open
+    residency: Residency = field(default_factory=Residency)
+    limits: LoadLimits = field(default_factory=LoadLimits)
+    lanes: Lanes = field(default_factory=Lanes)
+
+    def __post_init__(self) -> None:
+        self.schemas = SchemaStore(self.store)
+        self.history = LogReader(self.store)
+        self.heads = Heads(self.store, self.clock, owner=self.owner)
+        self.checked = CheckedQueries()
+        self._snapshots: OrderedDict[tuple[str, int, str], Snapshot] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def snapshot(self, manifest: Manifest) -> Snapshot:
+        """The state that a manifest pins. Raises StorageFailure if its schema can't be read."""
+        key = (manifest.branch, manifest.version, manifest.nonce)
+        with self._lock:
+            found = self._snapshots.get(key)
+            if found is not None:
+                self._snapshots.move_to_end(key)
+                return found
+        catalog = self.schemas.catalog(manifest.schema)
+        made = Snapshot(manifest, catalog, self.tables, self.residency)
+        with self._lock:
+            made = self._snapshots.setdefault(key, made)
+            while len(self._snapshots) > _SNAPSHOTS_KEPT:
+                self._snapshots.popitem(last=False)
+        return made
+
+    def head_snapshot(self, branch: str) -> Snapshot:
+        """The head of a live branch at this moment. Raises BranchNotFound, StorageFailure."""
+        return self.snapshot(self.heads.current(branch).manifest)
+
+    def head(self, branch: str) -> KnownHead:
+        return self.heads.current(branch)
+
+    def forget(self) -> None:
+        """Drop what this graph keeps in memory; nothing is lost but time."""
+        with self._lock:
+            self._snapshots.clear()

@@ -1,0 +1,78 @@
+"""A load into a branch that does not exist: fork and load are one version (history.md 9.4).
+
+Nobody ever sees the branch empty, and a failed load leaves no branch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from omnigraph.ambient import random_hex
+from omnigraph.engine.branches import fork_source, refuse_lookalike
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.load.operation import LoadOperation
+from omnigraph.engine.publication import publish_version
+from omnigraph.engine.staging import commit_plan, row_deltas, stage_plan
+from omnigraph.engine.write import WriteRequest, Written, commit_draft, write
+from omnigraph.errors import AlreadyExists
+from omnigraph.manifest.builder import base_label, forked
+from omnigraph.manifest.chain import HeadState, KnownHead
+from omnigraph.manifest.keys import check_branch_name
+from omnigraph.manifest.publish import Published
+
+
+def load_into_fork(core: GraphCore, request: WriteRequest, load: LoadOperation, from_: str) -> tuple[Written, bool]:
+    """The write, and whether the branch was created. A live branch takes an ordinary load.
+
+    Raises AlreadyExists if the branch is live and was created from another one; what `write` raises.
+    """
+    check_branch_name(request.branch)
+    target = core.heads.state(request.branch)
+    if isinstance(target, KnownHead) and target.live:
+        return _onto_live(core, request, target, from_)
+    with core.lanes.enter(request.branch):
+        written = _forked(core, request, load, from_, target)
+    if written is not None:
+        return written, True
+    now_live = core.head(request.branch)
+    return _onto_live(core, request, now_live, from_)
+
+
+def _onto_live(core: GraphCore, request: WriteRequest, head: KnownHead, from_: str) -> tuple[Written, bool]:
+    made = head.manifest.created_from
+    if made is None or made.branch != from_:
+        raise AlreadyExists(f"There is a branch '{request.branch}' already, and it was not created from '{from_}'.")
+    return write(core, request), False
+
+
+def _forked(
+    core: GraphCore, request: WriteRequest, load: LoadOperation, from_: str, target: HeadState
+) -> Written | None:
+    """None if the branch came to be meanwhile."""
+    captured_at = core.clock.boot_seconds()
+    source = fork_source(core, from_, request.idempotency)
+    refuse_lookalike(core, request.branch)
+    snapshot = core.snapshot(source.manifest)
+    plan = load.plan(snapshot)
+    if plan is None:
+        return Written(None, source.manifest, None)
+    entries = source.manifest.types
+    plan = replace(plan, types=entries)
+    staged = stage_plan(core, target, plan)
+    types, committed = commit_plan(core, target, staged, label=base_label(target))
+    built = forked(
+        target,
+        source.manifest,
+        nonce=random_hex(32),
+        created_from=source.created_from,
+        drafts=[commit_draft(request, plan, staged)],
+        now_us=core.clock.now_us(),
+        types=types,
+    )
+    result = publish_version(
+        core, built, target, staged_at=captured_at, kind="branch_create", key=request.idempotency_key
+    )
+    if not isinstance(result, Published):
+        return None
+    core.residency.adopt(core.tables, source.manifest, result.manifest, row_deltas(staged, committed))
+    return Written(result.manifest.commits[-1], result.manifest, plan)

@@ -1,0 +1,92 @@
+"""What this process believes of branch heads.
+
+A head in memory only rises. The process that owns a graph's writes (`owner`) believes its memory; any other asks storage
+at each read and write (one GET above a head it knows, else one LIST and one GET). A branch whose last publication ended
+unknown is *uncertain*: until a version after the unknown one's base is known, storage is asked even by the owner.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from omnigraph.ambient import Clock
+from omnigraph.errors import BranchNotFound
+from omnigraph.manifest.chain import HeadState, KnownHead, NoHead, list_branches, resolve_head
+from omnigraph.store.base import Store
+
+
+class Heads:
+    """Branch heads of one graph. Thread-safe."""
+
+    def __init__(self, store: Store, clock: Clock, *, owner: bool) -> None:
+        self._store = store
+        self._clock = clock
+        self.owner = owner
+        self._known: dict[str, KnownHead] = {}
+        self._uncertain: dict[str, int] = {}  # branch -> version of the base of the unknown publication
+        self._listed = False  # the owner has seen every branch once
+        self._lock = threading.Lock()
+
+    def current(self, branch: str) -> KnownHead:
+        """The head of a live branch. Raises BranchNotFound if it never existed or is deleted; StorageFailure."""
+        head = self.state(branch)
+        if isinstance(head, NoHead) or not head.live:
+            raise BranchNotFound(f"There is no branch '{branch}'.")
+        return head
+
+    def state(self, branch: str) -> HeadState:
+        """The head, live, deleted or absent."""
+        with self._lock:
+            known = self._known.get(branch)
+            trusted = self.owner and known is not None and branch not in self._uncertain
+        if trusted and known is not None:
+            return known
+        return self.resolve(branch)
+
+    def resolve(self, branch: str) -> HeadState:
+        """Ask storage, starting from what is known."""
+        with self._lock:
+            known = self._known.get(branch)
+        found = resolve_head(self._store, branch, clock=self._clock, known=known)
+        return self.adopt(found) if isinstance(found, KnownHead) else found
+
+    def adopt(self, head: KnownHead) -> KnownHead:
+        """Take over a head that is known to be published; a lower version than the known one is dropped."""
+        with self._lock:
+            known = self._known.get(head.branch)
+            if known is not None and known.version > head.version:
+                return known
+            self._known[head.branch] = head
+            base = self._uncertain.get(head.branch)
+            if base is not None and head.version > base:
+                del self._uncertain[head.branch]
+            return head
+
+    def mark_uncertain(self, branch: str, base_version: int) -> None:
+        """A publication on this base ended unknown."""
+        with self._lock:
+            self._uncertain[branch] = max(base_version, self._uncertain.get(branch, 0))
+
+    def uncertain(self, branch: str) -> bool:
+        with self._lock:
+            return branch in self._uncertain
+
+    def live(self) -> list[KnownHead]:
+        """The heads of all live branches, `main` first, then in byte order; from memory in the owner that has listed once.
+
+        Raises StorageFailure, also for a branch whose newest version is damaged.
+        """
+        with self._lock:
+            from_memory = self.owner and self._listed
+            known = list(self._known)
+        if from_memory:
+            states = [self.state(name) for name in known]
+            heads = [state for state in states if isinstance(state, KnownHead) and state.live]
+            return sorted(heads, key=lambda head: (head.branch != "main", head.branch.encode()))
+        found = list_branches(self._store, clock=self._clock)
+        if found.damaged:
+            raise found.damaged[0]
+        heads = [self.adopt(head) for head in found.heads]
+        with self._lock:
+            self._listed = self.owner
+        return heads

@@ -1,0 +1,62 @@
+"""Whether a write that was prepared on one head may be published on a newer one (history.md 9.1).
+
+A pure function of the write's footprint and the two manifests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.engine.plan import Footprint
+from omnigraph.manifest.model import Manifest, TypeEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """The same staged rows may follow the new head."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareAgain:
+    """An input changed: `member` of the read set, to be named if the operation is not prepared again."""
+
+    member: str
+    expected: str | None = None
+    actual: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLife:
+    """The branch was deleted, and perhaps made anew: what was prepared belongs to another branch."""
+
+
+Verdict = Rebase | PrepareAgain | OtherLife
+
+
+def verdict(footprint: Footprint, base: Manifest, head: Manifest) -> Verdict:
+    """Judge a write with this footprint, prepared on `base`, against `head`.
+
+    Only types of the footprint count, by their content: layout commits change none. A type whose pin moved without its
+    content is prepared again if we change its rows, since deletions name fragments that are gone.
+    """
+    if head.life != base.life or head.state != "active":
+        return OtherLife()
+    if head.schema != base.schema:
+        return PrepareAgain("schema", base.schema, head.schema)
+    for type_id, mode in sorted(footprint.modes.items()):
+        before, after = base.types.get(type_id), head.types.get(type_id)
+        if _content(before) != _content(after):
+            entry = after or before
+            name = type_id if entry is None else f"{entry.kind}:{entry.name}"
+            return PrepareAgain(f"type:{name}", _content(before), _content(after))
+        if mode == "change" and _pin(before) != _pin(after):
+            return PrepareAgain(f"type:{type_id}")
+    return Rebase()
+
+
+def _content(entry: TypeEntry | None) -> str:
+    return "none" if entry is None else entry.content
+
+
+def _pin(entry: TypeEntry | None) -> object:
+    return None if entry is None else entry.pin

@@ -1,0 +1,77 @@
+"""What a caller may hand to `load`: records in any form that can be read as lines, or a frame of one type."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.load.source import LoadSource
+from omnigraph.errors import InvalidRequest
+
+LoadInput = LoadSource | pa.Table | pa.RecordBatch | pa.RecordBatchReader | Any
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Columns of one type, named as its properties; edges also `@src`, `@dst`; `@id` for ids."""
+
+    type: str
+    table: pa.Table
+
+
+LoadData = LoadSource | Frame
+
+
+def load_source(data: LoadInput, type: str | None) -> LoadData:
+    """Raises InvalidRequest if a frame comes without `type`, or `type` with records that name their own."""
+    if hasattr(data, "__arrow_c_stream__"):
+        if type is None:
+            raise InvalidRequest("A frame does not say of which type its rows are: give `type`.", effects="none")
+        return Frame(type, pa.table(pa.RecordBatchReader.from_stream(data).read_all()))
+    if type is not None:
+        raise InvalidRequest("`type` goes with frames; records name their types themselves.", effects="none")
+    return data
+
+
+def digest_of(data: LoadData) -> tuple[LoadData, str]:
+    """The data, readable once more, and the SHA-256 of what it says."""
+    hashed = hashlib.sha256()
+    if isinstance(data, Frame):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, data.table.schema) as writer:
+            writer.write_table(data.table)
+        hashed.update(data.type.encode())
+        hashed.update(sink.getvalue())
+        return data, hashed.hexdigest()
+    if isinstance(data, (str, PathLike)):
+        try:
+            with open(data, "rb") as file:
+                return data, hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise InvalidRequest(f"The input can't be read: {error.strerror}.", effects="none") from None
+    whole = b"".join(_lines(data))
+    hashed.update(whole)
+    return whole, hashed.hexdigest()
+
+
+def _lines(data: Any) -> Iterator[bytes]:
+    import json
+
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        yield bytes(data)
+        return
+    if hasattr(data, "read"):
+        content = data.read()
+        yield content.encode() if isinstance(content, str) else content
+        return
+    for line in data:
+        if isinstance(line, bytes):
+            yield line if line.endswith(b"\n") else line + b"\n"
+        else:
+            text = line if isinstance(line, str) else json.dumps(line, default=str)
+            yield (text if text.endswith("\n") else text + "\n").encode()

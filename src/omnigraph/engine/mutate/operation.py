@@ -1,0 +1,179 @@
+"""A mutation as an operation of the write path: checked against the schema of its base, evaluated, validated.
+
+Time and randomness are fixed when the operation is made, so preparing it again gives the same `now()` and the same ids.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from omnigraph.ambient import random_bytes, ulid
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.load.limits import LoadLimits, too_many_entities
+from omnigraph.engine.mutate.deletes import deletion_plan
+from omnigraph.engine.mutate.values import assigned
+from omnigraph.engine.mutate.working import WorkingType
+from omnigraph.engine.plan import Footprint, TypeChange, WritePlan
+from omnigraph.engine.receipts import as_datetime
+from omnigraph.engine.validate import FinalState, FinalType
+from omnigraph.errors import InvalidRequest
+from omnigraph.lang.query.params import bind_params, choose_query
+from omnigraph.lang.query.typed import Assignment, Delete, Insert, MutationQuery, Update
+from omnigraph.lang.schema.catalog import EdgeType, EntityType
+from omnigraph.query.expressions import NoColumns, Scope, evaluate
+from omnigraph.query.snapshot import Snapshot
+from omnigraph.tables.columns import DST, ID, SRC
+
+_INSERT_REPEATS = 32
+
+
+class MutateOperation:
+    """One invocation of a mutation query."""
+
+    def __init__(
+        self,
+        core: GraphCore,
+        source: str,
+        params: Mapping[str, object],
+        *,
+        query_name: str | None,
+        door: Literal["json", "python"],
+    ) -> None:
+        self._core = core
+        self._source = source
+        self._params = params
+        self._query_name = query_name
+        self._door: Literal["json", "python"] = door
+        now_us = core.clock.now_us()
+        self._now: dt.datetime = as_datetime(now_us - now_us % 1_000)
+        self._ids = _Ids(now_us // 1_000, random_bytes(10))
+        self.query: MutationQuery | None = None
+
+    @property
+    def repeats(self) -> int:
+        """Insert-only mutations are prepared again; updates and deletes looked at rows and are not."""
+        assert self.query is not None
+        return _INSERT_REPEATS if all(isinstance(s, Insert) for s in self.query.statements) else 0
+
+    def chosen(self, snapshot: Snapshot) -> MutationQuery:
+        """The query that is run. Raises InvalidQuery, InvalidParams (`P006`), InvalidRequest (`wrong_verb`)."""
+        queries = self._core.checked.queries(self._source, snapshot.catalog, snapshot.manifest.schema)
+        chosen = choose_query(queries, self._query_name)
+        if not isinstance(chosen, MutationQuery):
+            raise InvalidRequest(f"'{chosen.name}' is a read: send it to query.", code="wrong_verb", effects="none")
+        return chosen
+
+    def plan(self, snapshot: Snapshot) -> WritePlan | None:
+        """Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), ConstraintViolation, LimitExceeded."""
+        chosen = self.chosen(snapshot)
+        self.query = chosen
+        scope = Scope(bind_params(chosen, self._params, door=self._door), self._now)
+        deletes = [s for s in chosen.statements if isinstance(s, Delete)]
+        if deletes:
+            return deletion_plan(snapshot, deletes, scope)
+        self._ids.rewind()
+        return _Writing(snapshot, scope, self._ids, self._core.limits).plan(chosen)
+
+
+class _Ids:
+    """ULIDs in statement order, the same after a rewind."""
+
+    def __init__(self, now_ms: int, randomness: bytes) -> None:
+        self._now_ms = now_ms
+        self._first = int.from_bytes(randomness) & ~(1 << 79)  # room for a larger one each time
+        self._next = self._first
+
+    def rewind(self) -> None:
+        self._next = self._first
+
+    def mint(self) -> str:
+        self._next += 1
+        return ulid(self._now_ms, self._next.to_bytes(10))
+
+
+class _Writing:
+    """Inserts and updates on their working state."""
+
+    def __init__(self, snapshot: Snapshot, scope: Scope, ids: _Ids, limits: LoadLimits) -> None:
+        self._snapshot = snapshot
+        self._scope = scope
+        self._ids = ids
+        self._limits = limits
+        self._types: dict[str, WorkingType] = {}
+        self._order: list[WorkingType] = []  # of the inserts, in statement order
+        self._nodes = 0
+        self._edges = 0
+        self._footprint = Footprint()
+
+    def plan(self, query: MutationQuery) -> WritePlan | None:
+        inserted: dict[str, list[str | None]] = {}  # ids by type, in statement order
+        for statement in query.statements:
+            match statement:
+                case Insert():
+                    self._insert(statement)
+                case Update():
+                    self._update(statement, inserted)
+                case Delete():
+                    raise AssertionError("deletes stand alone")
+        for working in self._types.values():
+            inserted.setdefault(working.entity.id, []).extend(working.pending_ids())
+        finals = [FinalType(w.entity, w.rows, c.remove) for w, c in self._changes()]
+        FinalState(self._snapshot, finals).check()
+        changes = tuple(change for _, change in self._changes())
+        if not changes:
+            return None
+        for change in changes:
+            self._check_size(change)
+            self._footprint = self._footprint.with_rows(change, self._snapshot.catalog)
+        taken = {type_id: iter(ids) for type_id, ids in inserted.items()}
+        ids = tuple(str(next(taken[working.entity.id])) for working in self._order)
+        return WritePlan("mutation", changes, self._footprint, affected=(self._nodes, self._edges), ids=ids)
+
+    def _changes(self) -> list[tuple[WorkingType, TypeChange]]:
+        found = ((working, working.change()) for working in self._types.values())
+        return [(working, change) for working, change in found if change is not None]
+
+    def _working(self, entity: EntityType) -> WorkingType:
+        return self._types.setdefault(entity.id, WorkingType(self._snapshot, entity))
+
+    def _insert(self, statement: Insert) -> None:
+        catalog = self._snapshot.catalog
+        entity = (catalog.nodes if statement.kind == "node" else catalog.edges)[statement.type_name]
+        working = self._working(entity)
+        row = self._values(entity, statement.assignments)
+        minted = None if entity.key else self._ids.mint()
+        if minted is not None:
+            row[ID] = minted
+        working.insert(row, minted=minted is not None)
+        self._order.append(working)
+        if isinstance(entity, EdgeType):
+            self._edges += 1
+        else:
+            self._nodes += 1
+
+    def _update(self, statement: Update, inserted: dict[str, list[str | None]]) -> None:
+        entity = self._snapshot.catalog.nodes[statement.type_name]
+        working = self._working(entity)
+        inserted.setdefault(entity.id, []).extend(working.pending_ids())
+        self._footprint = self._footprint.with_mode(entity.id, "read")
+        self._nodes += working.update(statement.where, self._scope, self._values(entity, statement.assignments))
+
+    def _values(self, entity: EntityType, assignments: Iterable[Assignment]) -> dict[str, Any]:
+        """Values by column."""
+        values: dict[str, Any] = {}
+        for each in assignments:
+            value = evaluate(each.value, NoColumns(), self._scope).as_py()
+            target = entity.property(each.property)
+            if isinstance(entity, EdgeType) and target is None:
+                values[SRC if each.property == "from" else DST] = value
+            elif target is not None:
+                values[target.column] = assigned(entity, target, value)
+        return values
+
+    def _check_size(self, change: TypeChange) -> None:
+        rows = 0 if change.rows is None else change.rows.num_rows
+        most = self._limits.write_entities
+        if most is not None and rows > most:
+            raise too_many_entities(change.entity, most, rows)

@@ -1,0 +1,100 @@
+"""The working state of one type while a mutation runs: the base, and above it the rows that are new or changed.
+
+A row in the overlay hides the base's row of the same id. Rows with an id made here can't be in the base and are never
+looked up there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.constraints import last_of_each_id
+from omnigraph.engine.identity import with_derived_ids
+from omnigraph.engine.lookups import find_ids, one_array
+from omnigraph.engine.plan import TypeChange
+from omnigraph.lang.query.typed import Expr
+from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.manifest.model import Counts
+from omnigraph.query.expressions import Scope
+from omnigraph.query.rows import matching_rows, rows_where
+from omnigraph.query.snapshot import Snapshot
+from omnigraph.tables.columns import ID, ROW_ADDRESS, table_schema
+
+
+class WorkingType:
+    """Rows are appended as values of a statement and become columns when somebody looks."""
+
+    def __init__(self, snapshot: Snapshot, entity: EntityType) -> None:
+        self.snapshot = snapshot
+        self.entity = entity
+        self.schema = table_schema(entity)
+        self._open_schema = pa.schema([f.with_nullable(True) for f in self.schema])
+        self._pending: list[dict[str, Any]] = []
+        self._overlay = self._open_schema.empty_table()
+        self._minted: set[str] = set()
+
+    def insert(self, row: dict[str, Any], *, minted: bool) -> None:
+        """One more row, by column. A keyed row has no id yet. A later row with the same id wins."""
+        if minted:
+            self._minted.add(row[ID])
+        self._pending.append(row)
+
+    def pending_ids(self) -> list[str | None]:
+        """Ids of the rows inserted since the last look, in order; None where a key member is null."""
+        return self._flush()
+
+    def _flush(self) -> list[str | None]:
+        if not self._pending:
+            return []
+        rows = with_derived_ids(self.entity, pa.Table.from_pylist(self._pending, schema=self._open_schema))
+        self._pending = []
+        self._overlay = last_of_each_id(pa.concat_tables([self._overlay, rows]))
+        return rows.column(ID).to_pylist()
+
+    def update(self, where: Expr, scope: Scope, values: dict[str, Any]) -> int:
+        """Give these values (by column) to every row whose `where` is true; how many there were."""
+        self._flush()
+        overlay = self._overlay
+        hits = pa.array(matching_rows(self.entity, overlay, where, scope.params, now=scope.now))
+        from_base = rows_where(
+            self.snapshot, self.entity, where, scope.params, now=scope.now, columns=self.schema.names
+        )
+        if overlay.num_rows and from_base.num_rows:
+            hidden = pc.is_in(from_base.column(ID), value_set=one_array(overlay.column(ID)))
+            from_base = from_base.filter(pc.invert(hidden))
+        from_base = from_base.drop_columns([ROW_ADDRESS]).cast(self._open_schema)
+        matched = pa.concat_tables([overlay.filter(hits), from_base])
+        for column, value in values.items():
+            place = self._open_schema.get_field_index(column)
+            field = self._open_schema.field(place)
+            repeated = pa.array([value], field.type).take(pa.array(np.zeros(matched.num_rows, np.int64)))
+            matched = matched.set_column(place, field, repeated)
+        self._overlay = pa.concat_tables([overlay.filter(pc.invert(hits)), matched])
+        return matched.num_rows
+
+    @property
+    def rows(self) -> pa.Table:
+        self._flush()
+        return self._overlay
+
+    def change(self) -> TypeChange | None:
+        """What is to be written; None if nothing is."""
+        rows = self.rows
+        if rows.num_rows == 0:
+            return None
+        ids = one_array(rows.column(ID))
+        if self._minted:
+            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=pa.array(sorted(self._minted), pa.string()))))
+        found = find_ids(self.snapshot, self.entity, ids)
+        replaced = found.addresses[found.present]
+        updated = len(replaced)
+        return TypeChange(
+            entity=self.entity,
+            rows=rows,
+            remove=replaced,
+            counts=Counts(inserted=rows.num_rows - updated, updated=updated),
+        )

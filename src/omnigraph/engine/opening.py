@@ -1,0 +1,217 @@
+"""Making a graph root and opening one (storage.md 1).
+
+__graph.json      created once, only if absent: format, graph id, time
+version 1 of main makes it a graph; everything before that is taken over by the next init
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from os import PathLike
+from typing import Any
+
+from omnigraph.ambient import Clock, SystemClock, fresh_ulid, random_hex
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.load.limits import LoadLimits
+from omnigraph.engine.publication import publish_version
+from omnigraph.engine.schema_change import mint_id
+from omnigraph.errors import AlreadyExists, FormatMismatch, GraphNotFound, StorageClass, StorageFailure, StoragePhase
+from omnigraph.lang.schema.compile import compile_schema
+from omnigraph.manifest.builder import MAIN, CommitDraft, genesis
+from omnigraph.manifest.chain import NoHead, resolve_head
+from omnigraph.manifest.codec import FORMAT
+from omnigraph.manifest.publish import FenceState, Published
+from omnigraph.query.residency import Residency
+from omnigraph.store.base import Created, Exists, Refused, Store, StoreError, Unknown
+from omnigraph.store.local import LocalStore
+from omnigraph.store.open import open_store
+from omnigraph.store.probe import Capable, Incapable, Unproven, probe
+from omnigraph.store.settings import StoreSettings
+from omnigraph.tables.store import TableStore, new_session
+
+GRAPH_KEY = "__graph.json"
+
+
+_PROBE_FOLDER = "__probe"
+
+
+def open_core(
+    uri: str | PathLike[str],
+    *,
+    writable: bool = True,
+    owner: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    fence: Callable[[], FenceState] | None = None,
+    store: Store | None = None,
+) -> GraphCore:
+    """Open the graph at a root: one LIST and one GET, which find the head of `main`.
+
+    Raises GraphNotFound, FormatMismatch, InvalidRequest (address, settings), StorageFailure (`unsupported` for a local
+    filesystem without hard links, if `writable`).
+    """
+    store = store or open_store(uri, storage_options=storage_options)
+    clock = clock or SystemClock()
+    head = resolve_head(store, MAIN, clock=clock)
+    if isinstance(head, NoHead):
+        raise GraphNotFound("There is no graph at this address. Make one with `omnigraph init`.")
+    if writable and isinstance(store, LocalStore):
+        _check_links(store)
+    core = _core(store, head.manifest.graph, owner=owner, clock=clock, fence=fence)
+    core.heads.adopt(head)
+    return core
+
+
+def init_core(
+    uri: str | PathLike[str],
+    schema: str,
+    *,
+    actor: str | None = None,
+    exist_ok: bool = False,
+    owner: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    fence: Callable[[], FenceState] | None = None,
+    store: Store | None = None,
+) -> GraphCore:
+    """Make a graph with this schema and open it.
+
+    Raises InvalidSchema before anything is written; AlreadyExists (`already_initialized`) unless `exist_ok`, then the
+    existing graph is opened as it is; StorageFailure; OutcomeUnknown, after which init may simply be repeated.
+    """
+    catalog = compile_schema(schema, mint=mint_id)
+    clock = clock or SystemClock()
+    store = store or open_store(uri, storage_options=storage_options)
+    head = resolve_head(store, MAIN, clock=clock)
+    if isinstance(head, NoHead):
+        _probe(store, clock)
+        graph_id = _identity(store, clock)
+        core = _core(store, graph_id, owner=owner, clock=clock, fence=fence)
+        digest = core.schemas.put(schema, catalog)
+        draft = CommitDraft(nonce=random_hex(16), kind="genesis", actor=actor)
+        built = genesis(graph=graph_id, schema=digest, draft=draft, now_us=clock.now_us(), nonce=random_hex(32))
+        result = publish_version(core, built, head, staged_at=clock.boot_seconds(), kind="init")
+        if isinstance(result, Published):
+            return core
+        head = result.actual
+    if not exist_ok:
+        raise AlreadyExists("There is a graph at this address already.", code="already_initialized")
+    core = _core(store, head.manifest.graph, owner=owner, clock=clock, fence=fence)
+    core.heads.adopt(head)
+    return core
+
+
+@cache
+def _session() -> Any:
+    return new_session()
+
+
+@cache
+def _residency() -> Residency:
+    return Residency()
+
+
+def _core(
+    store: Store, graph_id: str, *, owner: bool, clock: Clock, fence: Callable[[], FenceState] | None
+) -> GraphCore:
+    """All graphs of a process share one table session and one memory budget."""
+    settings = StoreSettings.from_environment()
+    core = GraphCore(
+        store=store,
+        tables=TableStore(store, session=_session(), local_sync=settings.local_sync, clock=clock),
+        graph_id=graph_id,
+        owner=owner,
+        clock=clock,
+        residency=_residency(),
+        limits=LoadLimits.from_environment(),
+    )
+    if fence is not None:
+        core.fence = fence
+    return core
+
+
+def _identity(store: Store, clock: Clock) -> str:
+    """The graph id that stands at the root, or a new one. Raises StorageFailure, FormatMismatch."""
+    graph_id = fresh_ulid(clock)
+    fields = {"format": FORMAT, "graph_id": graph_id, "created_at": clock.now_us()}
+    outcome = store.create(GRAPH_KEY, json.dumps(fields, sort_keys=True, separators=(",", ":")).encode())
+    match outcome:
+        case Created():
+            return graph_id
+        case Refused(cls=cls):
+            raise StorageFailure(
+                "The store refused to make a graph here.", cls=cls, phase=StoragePhase.PUBLISH, effects="none"
+            )
+        case Exists() | Unknown():
+            found = _standing_identity(store)
+            if found is None:
+                raise StorageFailure(
+                    "It is not known whether the graph's identity was stored. Repeat the command: it takes over what stands there.",
+                    cls=outcome.cls if isinstance(outcome, Unknown) else StorageClass.SERVER_ERROR,
+                    phase=StoragePhase.PUBLISH,
+                    effects="unknown",
+                )
+            return found
+
+
+def _standing_identity(store: Store) -> str | None:
+    try:
+        data = store.read(GRAPH_KEY).data
+    except StoreError as error:
+        if error.cls is StorageClass.NOT_FOUND:
+            return None
+        raise StorageFailure("The graph's identity can't be read.", cls=error.cls, phase=StoragePhase.READ) from None
+    try:
+        fields = json.loads(data)
+        written, graph_id = int(fields["format"]), str(fields["graph_id"])
+    except (ValueError, KeyError, TypeError):
+        raise StorageFailure(
+            f"The file {GRAPH_KEY} at this address is damaged; no graph was made. Remove it and repeat.",
+            cls=StorageClass.CORRUPT,
+            phase=StoragePhase.READ,
+        ) from None
+    if written > FORMAT:
+        raise FormatMismatch(
+            f"A graph of format {written} is being made here; this program knows formats up to {FORMAT}."
+        )
+    return graph_id
+
+
+def _probe(store: Store, clock: Clock) -> None:
+    """Refuse a store that can't keep the one promise, before any graph file remains. Raises StorageFailure."""
+    if isinstance(store, LocalStore):
+        _check_links(store, also_denied=True)
+        return
+    outcome = probe(store, _PROBE_FOLDER, clock=clock)
+    match outcome:
+        case Capable():
+            return
+        case Incapable(reason=reason):
+            raise StorageFailure(
+                f"This store can't hold a graph: {reason}.",
+                cls=StorageClass.UNSUPPORTED,
+                phase=StoragePhase.PUBLISH,
+                effects="none",
+            )
+        case Unproven(cls=cls):
+            raise StorageFailure(
+                "The store did not answer a test of its conditional writes; no graph was made.",
+                cls=cls,
+                phase=StoragePhase.PUBLISH,
+                effects="none",
+            )
+
+
+def _check_links(store: LocalStore, *, also_denied: bool = False) -> None:
+    try:
+        store.probe_writable()
+    except StoreError as error:
+        if error.cls is StorageClass.UNSUPPORTED:
+            message = "This filesystem has no hard links, without which a commit can't be made visible in one step."
+        elif also_denied:
+            message = "This folder can't be written to."
+        else:
+            return  # a graph on a read-only disk can be read; a write will say what is wrong
+        raise StorageFailure(message, cls=error.cls, phase=StoragePhase.PUBLISH, effects="none") from None

@@ -1,0 +1,113 @@
+"""From a built manifest to an outcome: stores the log segments, runs the publication, remembers what it showed.
+
+Everything definite is told by the result or by a typed error; an unknown outcome marks the branch uncertain first.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from omnigraph.engine.core import GraphCore
+from omnigraph.errors import Busy, OutcomeUnknown, StorageClass, StorageFailure, StoragePhase
+from omnigraph.manifest.builder import Built
+from omnigraph.manifest.chain import HeadState, KnownHead
+from omnigraph.manifest.driver import drive
+from omnigraph.manifest.publish import Conflict, Log, NotPublished, Publication, Published, publish
+from omnigraph.manifest.publish import OutcomeUnknown as Undecided
+from omnigraph.store.base import StoreError
+
+_log = structlog.get_logger("omnigraph.publication")
+
+
+def publish_version(
+    core: GraphCore, built: Built, base: HeadState, *, staged_at: float, kind: str, key: str | None = None
+) -> Published | Conflict:
+    """Publish `built` after `base`.
+
+    A published head is adopted; the head that a conflict shows is adopted too. Raises StorageFailure (definite, nothing
+    was published), Busy if this process may not write any more, OutcomeUnknown (`kind`, `key` are for its detail).
+    """
+    for segment in built.segments:
+        try:
+            core.store.put_fresh(segment.key, segment.data)
+        except StoreError as error:
+            raise StorageFailure(
+                "A part of the history could not be stored. Nothing was published.",
+                cls=error.cls,
+                phase=StoragePhase.STAGE,
+                effects="none",
+            ) from None
+    publication = Publication(built.manifest, built.data, base, staged_at)
+    result = drive(
+        publish(publication),
+        store=core.store,
+        history=core.history,
+        clock=core.clock,
+        fence=core.fence,
+        log=lambda line: _write_log(core, built, line),
+    )
+    match result:
+        case Published():
+            core.heads.adopt(result.head)
+            return result
+        case Conflict():
+            core.heads.adopt(result.actual)
+            return result
+        case NotPublished():
+            raise _not_published(result)
+        case Undecided():
+            core.heads.mark_uncertain(built.manifest.branch, base.version)
+            raise _unknown(core, built, base, kind, key)
+
+
+def _not_published(result: NotPublished) -> Busy | StorageFailure:
+    if result.reason == "fence_closed":
+        return Busy(
+            "This process may not write any more; nothing was published.",
+            code="server_draining",
+            status=503,
+            effects="none",
+            retry_after=5,
+        )
+    if result.reason == "too_old":
+        return StorageFailure(
+            "The write was prepared more than 12 hours ago and was not sent. Nothing was published.",
+            cls=StorageClass.TIMEOUT,
+            phase=StoragePhase.PUBLISH,
+            effects="none",
+        )
+    return StorageFailure(
+        "The store refused the publication. Nothing was published."
+        if result.reason == "refused"
+        else "The store could not be reached. Nothing was published.",
+        cls=result.cls or StorageClass.CONNECTION,
+        phase=StoragePhase.PUBLISH,
+        effects="none",
+    )
+
+
+def _unknown(core: GraphCore, built: Built, base: HeadState, kind: str, key: str | None) -> OutcomeUnknown:
+    attempted = built.manifest.commits[-1].id if built.manifest.commits else None
+    base_commit = base.manifest.head_commit.id if isinstance(base, KnownHead) else built.manifest.forked_from
+    return OutcomeUnknown(
+        "The commit may or may not have been published.",
+        kind=kind,
+        branch=built.manifest.branch,
+        base_commit_id=None if base_commit is None else str(base_commit),
+        graph_commit_id=None if attempted is None else str(attempted),
+        graph_id=core.graph_id,
+        idempotency_key=key,
+    )
+
+
+def _write_log(core: GraphCore, built: Built, line: Log) -> None:
+    fields = {
+        "graph_id": core.graph_id,
+        "branch": built.manifest.branch,
+        "version": built.manifest.version,
+        **dict(line.fields),
+    }
+    if line.level == "error":
+        _log.error(line.event, **fields)
+    else:
+        _log.warning(line.event, **fields)

@@ -1,0 +1,49 @@
+"""A read: text and parameters on one pinned state, to a Result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.receipts import as_datetime
+from omnigraph.engine.result import Result, Target
+from omnigraph.engine.selectors import Selector, pinned
+from omnigraph.errors import InvalidRequest
+from omnigraph.lang.query.params import bind_params, choose_query
+from omnigraph.lang.query.typed import ReadQuery
+from omnigraph.query.limits import QuerySettings
+from omnigraph.query.run import run_read
+
+
+def run_query(
+    core: GraphCore,
+    source: str,
+    params: Mapping[str, object],
+    *,
+    query_name: str | None,
+    selector: Selector,
+    default_branch: str,
+    settings: QuerySettings,
+    door: Literal["json", "python"],
+) -> Result:
+    """Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), the errors of the selector, LimitExceeded,
+    QueryTimeout, StorageFailure.
+    """
+    now_us = core.clock.now_us()
+    state = pinned(core, selector, default_branch)
+    snapshot = state.snapshot
+    queries = core.checked.queries(source, snapshot.catalog, snapshot.manifest.schema)
+    query = choose_query(queries, query_name)
+    if not isinstance(query, ReadQuery):
+        raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")
+    bound = bind_params(query, params, door=door)
+    output = run_read(query, snapshot, bound, now=as_datetime(now_us - now_us % 1_000), settings=settings)
+    branch = None if selector.snapshot is not None else (selector.branch or default_branch)
+    return Result(
+        table=output.table,
+        types=output.types,
+        commit_id=state.commit_id,
+        query_name=query.name,
+        target=Target(branch, selector.snapshot),
+    )

@@ -1,0 +1,64 @@
+"""Idempotency keys: what they hash to, and whether a request was answered before (storage.md 4, interfaces.md 5.4).
+
+The record of a key is the commit that it published, so it exists exactly when the commit does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from omnigraph.engine.core import GraphCore
+from omnigraph.errors import IdempotencyKeyReused, InvalidRequest
+from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.logs import find_key
+from omnigraph.manifest.model import Commit, Idempotency
+
+_KEY_LENGTH_MAX = 128
+
+
+def idempotency(
+    key: str | None, *, actor: str | None, operation: str, arguments: Mapping[str, object]
+) -> Idempotency | None:
+    """The digests of a key and of the request under it; None without a key.
+
+    The actor is part of the key's digest. `arguments` are JSON values; large bodies go in as their own digest. Raises
+    InvalidRequest (`idempotency_key_invalid`) for a key that is empty, too long or not visible ASCII.
+    """
+    if key is None:
+        return None
+    if not 1 <= len(key) <= _KEY_LENGTH_MAX or not all("!" <= c <= "~" for c in key):
+        raise InvalidRequest(
+            "An idempotency key is 1 to 128 visible ASCII characters without blanks.", code="idempotency_key_invalid"
+        )
+    return Idempotency(key=canonical_digest([actor, key]), request=canonical_digest([operation, dict(arguments)]))
+
+
+def canonical_digest(value: object) -> str:
+    """SHA-256, hex, of canonical JSON: sorted keys, no blanks, non-ASCII as it is."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def find_replay(
+    core: GraphCore, head: KnownHead, given: Idempotency | None, *, base: Commit | None = None
+) -> Commit | None:
+    """The commit that this key published in the branch's present life, or None.
+
+    With `base`, only the log after that commit is looked at. Raises IdempotencyKeyReused if the key was used for another
+    request, StorageFailure if the log can't be read.
+    """
+    if given is None:
+        return None
+    used = find_key(core.history, head.manifest, given.key, after=None if base is None else base.id)
+    if used is None:
+        return None
+    if used.request != given.request or used.commit is None:
+        raise IdempotencyKeyReused(
+            "This idempotency key was used for a different request.",
+            effects="none",
+            detail_key="idempotency",
+            details={"graph_commit_id": None if used.commit is None else str(used.commit.id)},
+        )
+    return used.commit

@@ -1,0 +1,113 @@
+"""Which state a read means (history.md 3): a branch's head, a commit, or a branch at a time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.receipts import as_microseconds
+from omnigraph.errors import CommitNotFound, HistoryReclaimed, InvalidRequest, SnapshotNotFound, StorageFailure
+from omnigraph.manifest.commits import CommitPublished, CommitReclaimed, CommitSuperseded, CommitUndetermined, look_up
+from omnigraph.manifest.ids import CommitId
+from omnigraph.manifest.model import Commit, Manifest
+from omnigraph.query.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """`snapshot` (a commit id) excludes the others; `as_of` (microseconds) goes with `branch`."""
+
+    branch: str | None = None
+    snapshot: str | None = None
+    as_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A state resolved once: the snapshot, and the commit whose state it is."""
+
+    snapshot: Snapshot
+    commit_id: str
+
+
+def pinned(core: GraphCore, selector: Selector, default_branch: str) -> Pinned:
+    """Resolve a selector. Raises InvalidRequest, BranchNotFound, CommitNotFound, SnapshotNotFound, HistoryReclaimed."""
+    if selector.snapshot is not None:
+        if selector.branch is not None or selector.as_of is not None:
+            raise InvalidRequest("`snapshot` can't be combined with `branch` or `as_of`.")
+        manifest = commit_manifest(core, selector.snapshot)
+        return Pinned(core.snapshot(manifest), selector.snapshot)
+    branch = selector.branch or default_branch
+    if selector.as_of is not None:
+        commit = commit_at(core, branch, selector.as_of)
+        return Pinned(core.snapshot(commit_manifest(core, str(commit.id))), str(commit.id))
+    manifest = core.head(branch).manifest
+    return Pinned(core.snapshot(manifest), str(manifest.head_commit.id))
+
+
+def parse_commit_id(text: str) -> CommitId:
+    """Raises InvalidRequest for text with an `@` that is no commit id, SnapshotNotFound for a mere name."""
+    try:
+        return CommitId.parse(text)
+    except ValueError:
+        if "@" in text:
+            raise InvalidRequest(
+                "A commit id looks like main@42-7f3c9a0011223344: branch, version, 16 hexadecimal digits."
+            ) from None
+        raise SnapshotNotFound(f"There is no snapshot named '{text}'.") from None
+
+
+def commit_manifest(core: GraphCore, text: str) -> Manifest:
+    """The manifest whose state a commit id names. Raises CommitNotFound, HistoryReclaimed, StorageFailure."""
+    commit_id = parse_commit_id(text)
+    fate = look_up(core.store, core.history, commit_id, head_of=core.heads.state).fate
+    match fate:
+        case CommitPublished():
+            return fate.stored.manifest
+        case CommitReclaimed():
+            raise HistoryReclaimed(f"The data of commit {text} was removed by clean-up.")
+        case CommitUndetermined(reason="unreadable", failure=failure) if isinstance(failure, StorageFailure):
+            raise failure
+        case CommitSuperseded() | CommitUndetermined():
+            raise CommitNotFound(f"There is no commit {text}.")
+
+
+def commit_at(core: GraphCore, branch: str, moment: int) -> Commit:
+    """The last commit of the branch's first-parent chain that is not younger than `moment` (microseconds).
+
+    Raises InvalidRequest for a time in the future, CommitNotFound for one before the first commit.
+    """
+    if moment > core.clock.now_us():
+        raise InvalidRequest("`as_of` lies in the future: the answer could still change.")
+    lineage = core.head(branch).manifest.lineage
+    wanted = lineage.window[-1].id
+    for record in core.history.walk(lineage):
+        if record.id != wanted:
+            continue
+        if record.created_at <= moment:
+            return record
+        if not record.parents:
+            break
+        wanted = record.parents[0]
+    raise CommitNotFound(f"Branch '{branch}' had no commit at that time.")
+
+
+_OFFSET = re.compile(r"(Z|[+-]\d\d:\d\d)$")
+
+
+def parse_as_of(value: str | int | dt.datetime) -> int:
+    """Microseconds from a time: an integer as it is, RFC 3339 text with an offset, or a datetime (naive means UTC)."""
+    if isinstance(value, dt.datetime):
+        return as_microseconds(value)
+    if isinstance(value, int):
+        return value
+    try:
+        if not _OFFSET.search(value):
+            raise ValueError
+        return as_microseconds(dt.datetime.fromisoformat(value))
+    except ValueError:
+        raise InvalidRequest(
+            "`as_of` takes microseconds since 1970 or a time with an offset, such as 2026-11-30T12:00:00Z."
+        ) from None

@@ -1,0 +1,204 @@
+"""The constraints of a write's final state, put together from columns and look-ups (languages.md 4.4).
+
+What each rule says is in `engine/constraints`; here is what each rule needs to know of the base: which ends exist, which
+rows hold an equal tuple, how many edges a source will have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.constraints import (
+    Violation,
+    cardinality_violation,
+    endpoint_violation,
+    first,
+    unique_violation,
+    value_violation,
+)
+from omnigraph.engine.identity import LINE_NUMBER
+from omnigraph.engine.lookups import find_ids, one_array
+from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
+from omnigraph.query.rows import source_counts
+from omnigraph.query.snapshot import Snapshot
+from omnigraph.tables.columns import DST, ID, ROW_ADDRESS, SRC
+
+_FILTERED_ROWS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class FinalType:
+    """What one type will be: the base without `removed` (all of it, with `overwrite`), and `rows`.
+
+    `rows` holds new and changed rows; a changed row's address is among `removed`. `gone` says which nodes end to exist
+    (None: none of them does).
+    """
+
+    entity: EntityType
+    rows: pa.Table | None
+    removed: np.ndarray
+    overwrite: bool = False
+    gone: pa.Array | None = None
+    values_checked: bool = False  # the rules of single values were judged when the records were read
+
+
+class FinalState:
+    """The types that a write changes, seen against its base."""
+
+    def __init__(self, snapshot: Snapshot, types: Iterable[FinalType]) -> None:
+        self.snapshot = snapshot
+        self.types: Mapping[str, FinalType] = {each.entity.id: each for each in types}
+
+    def check(self) -> None:
+        """Raises ConstraintViolation for the first violation in record order, then by type name, then by id."""
+        found = first(self._violations())
+        if found is not None:
+            raise found.error()
+
+    def node_exists(self, node_type: NodeType, ids: pa.Array) -> np.ndarray:
+        """bool for each id: whether the final state has that node."""
+        final = self.types.get(node_type.id)
+        if final is not None and final.overwrite:
+            exists = np.zeros(len(ids), bool)
+        else:
+            exists = find_ids(self.snapshot, node_type, ids).present
+            if final is not None and final.gone is not None:
+                exists &= ~_is_in(ids, final.gone)
+        if final is not None and final.rows is not None and not exists.all():
+            exists = exists | _is_in(ids, final.rows.column(ID))
+        return exists
+
+    def _violations(self) -> Iterator[Violation | None]:
+        for final in self.types.values():
+            if final.rows is not None and len(final.rows):
+                if not final.values_checked:
+                    yield value_violation(final.entity, final.rows)
+                yield from self._unique(final, final.rows)
+                if isinstance(final.entity, EdgeType):
+                    yield self._endpoints(final.entity, final.rows)
+            if isinstance(final.entity, EdgeType):
+                yield self._cardinality(final.entity, final)
+        yield from self._left_hanging()
+
+    def _unique(self, final: FinalType, rows: pa.Table) -> Iterator[Violation | None]:
+        entity = final.entity
+        for group in entity.uniques:
+            if set(group) == set(entity.key):
+                continue  # guaranteed by the id
+            yield unique_violation(entity, group, rows, self._others(final, rows, group))
+
+    def _others(self, final: FinalType, rows: pa.Table, group: Sequence[str]) -> pa.Table | None:
+        """Rows of the base that stay as they are, or those of them that may hold an equal tuple."""
+        table = None if final.overwrite else self.snapshot.table(final.entity.id)
+        if table is None:
+            return None
+        ends = {"@src": SRC, "@dst": DST}
+        fields = {p.name: pa.field(p.column, rows.schema.field(p.column).type) for p in final.entity.properties}
+        columns = [pa.field(ends[m], pa.string()) if m in ends else fields[m] for m in group]
+        stored = [f for f in columns if table.schema.get_field_index(f.name) >= 0]
+        if len(stored) < len(columns):
+            return None  # a column that the table lacks is null in every row
+        condition = None
+        if len(rows) <= _FILTERED_ROWS_MAX:
+            condition = pc.field(stored[0].name).isin(_both_zeros(rows.column(stored[0].name)))
+        found = table.scan([pa.field(ID, pa.string()), *columns], filter=condition, with_row_address=True).read_all()
+        if len(final.removed):
+            stays = ~np.isin(found.column(ROW_ADDRESS).to_numpy(), final.removed)
+            found = found.filter(pa.array(stays))
+        return found
+
+    def _endpoints(self, edge: EdgeType, rows: pa.Table) -> Violation | None:
+        nodes = self.snapshot.catalog.nodes
+        source = self.node_exists(nodes[edge.source], one_array(rows.column(SRC)))
+        target = self.node_exists(nodes[edge.target], one_array(rows.column(DST)))
+        if source.all() and target.all():
+            return None
+        return endpoint_violation(edge, rows, pa.array(source), pa.array(target))
+
+    def _cardinality(self, edge: EdgeType, final: FinalType) -> Violation | None:
+        if edge.cardinality == (0, None):
+            return None
+        added = pa.array([], pa.string()) if final.rows is None else one_array(final.rows.column(SRC))
+        snapshot = self.snapshot
+        if snapshot.pin(edge.id) is None:
+            lost = pa.array([], pa.string())
+        else:
+            edges = snapshot.edges(edge.name)
+            removed = edges.rows() if final.overwrite else edges.columns.space.find(final.removed)
+            lost = edges.ends[0].keys(edges.src_of(removed))
+        sources = pc.unique(pa.concat_arrays([added, lost.cast(added.type)]))
+        counts = _occurrences(sources, added) - _occurrences(sources, lost)
+        if snapshot.pin(edge.id) is not None:
+            counts = counts + source_counts(snapshot, edge.name, sources)
+        alive = self.node_exists(snapshot.catalog.nodes[edge.source], sources)
+        judged = pa.table({SRC: sources, "count": pa.array(counts)}).filter(pa.array(alive))
+        if final.rows is not None and LINE_NUMBER in final.rows.column_names:
+            lines = final.rows.group_by(SRC).aggregate([(LINE_NUMBER, "min")]).rename_columns([SRC, LINE_NUMBER])
+            judged = judged.join(lines, SRC)
+        return cardinality_violation(edge, judged)
+
+    def _left_hanging(self) -> Iterator[Violation | None]:
+        """Edges of the base that lose an end because their node type is overwritten."""
+        snapshot = self.snapshot
+        for edge in snapshot.catalog.edges.values():
+            final = self.types.get(edge.id)
+            if snapshot.pin(edge.id) is None or (final is not None and final.overwrite):
+                continue
+            for column, end, place in ((SRC, edge.source, 0), (DST, edge.target, 1)):
+                node_type = snapshot.catalog.nodes[end]
+                overwritten = self.types.get(node_type.id)
+                if overwritten is None or not overwritten.overwrite:
+                    continue
+                edges = snapshot.edges(edge.name)
+                rows = edges.rows()
+                if final is not None and len(final.removed):
+                    rows = rows[~np.isin(rows, edges.columns.space.find(final.removed))]
+                vertices = edges.src_of(rows) if column == SRC else edges.dst_of(rows)
+                distinct, inverse = np.unique(vertices, return_inverse=True)
+                exists = self.node_exists(node_type, edges.ends[place].keys(distinct))[inverse]
+                if not exists.all():
+                    yield _hanging(snapshot, edge, rows[~exists], column)
+
+
+def _hanging(snapshot: Snapshot, edge: EdgeType, rows: np.ndarray, column: str) -> Violation:
+    """The first by id of edges of the base that would be left without an end."""
+    edges = snapshot.edges(edge.name)
+    table = snapshot.table(edge.id)
+    assert table is not None
+    found = table.take(edges.addresses_of(rows), [ID, SRC, DST]).sort_by(ID)
+    entity_id, end = found.column(ID)[0].as_py(), found.column(column)[0].as_py()
+    node_type = edge.source if column == SRC else edge.target
+    member = "@src" if column == SRC else "@dst"
+    return Violation(
+        code="W006",
+        constraint="endpoint",
+        kind="edge",
+        type_name=edge.name,
+        message=f"{edge.name} '{entity_id}' would be left without its end: there is no {node_type} '{end}' any more",
+        entity_id=entity_id,
+        property=member,
+    )
+
+
+def _is_in(ids: pa.Array, of: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    values = one_array(of)
+    return pc.is_in(ids, value_set=values.cast(ids.type)).to_numpy(zero_copy_only=False)
+
+
+def _occurrences(values: pa.Array, among: pa.Array) -> np.ndarray:
+    """int64: how often each of `values` (distinct) occurs."""
+    at = pc.index_in(among.cast(values.type), value_set=values).fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.bincount(at[at >= 0], minlength=len(values)).astype(np.int64)
+
+
+def _both_zeros(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column for a look-up by equality: −0.0 equals 0.0, in the library it need not."""
+    values = pc.unique(one_array(column)).drop_null()
+    if pa.types.is_floating(values.type) and pc.any(pc.equal(values, 0.0)).as_py():
+        values = pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
+    return values

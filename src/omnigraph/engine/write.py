@@ -1,0 +1,203 @@
+"""The write path, numbered as in storage.md 3. What if we stop here?
+
+1. Base      the branch's head, and whether this request was answered before (its key).          Nothing happened.
+2. Plan      parse, check, evaluate, validate against the base.                                    Nothing happened.
+3. Stage     data files, deletion files, one detached table version a type.                        Inert files remain.
+4. Fence     may this process still write?                                                         Inert files remain.
+5. Publish   one conditional create of the next manifest version.                                  Visible, or not at all.
+6. Adopt     head, adjacency, columns in memory.                                                   A warning at most.
+7. Answer    the receipt.
+
+The one loop over conflicts is here: another version met at step 5 is judged against the write's footprint. The loop over
+doubt is in `manifest/publish`. Every failure before step 5 is definite and leaves nothing to undo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from omnigraph.ambient import random_hex
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.judge import OtherLife, PrepareAgain, Rebase, verdict
+from omnigraph.engine.plan import WritePlan
+from omnigraph.engine.publication import publish_version
+from omnigraph.engine.replay import find_replay
+from omnigraph.engine.staging import StagedPlan, commit_plan, row_deltas, stage_plan
+from omnigraph.errors import BranchNotFound, PreconditionFailed, ReadSetConflict
+from omnigraph.manifest.builder import CommitDraft, base_label, next_version
+from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.model import Commit, Idempotency, Manifest
+from omnigraph.manifest.publish import Published
+from omnigraph.query.snapshot import Snapshot
+from omnigraph.tables.stage import Committed, PinMoved
+
+_log = structlog.get_logger("omnigraph.write")
+
+_PAUSE_SECONDS = (0.005, 0.05)
+_PAUSE_SECONDS_MAX = 1.0
+_REBASES_MAX = 64
+
+
+class Operation(Protocol):
+    """One kind of write. `repeats`: how often it may be prepared again when another writer changed its inputs."""
+
+    @property
+    def repeats(self) -> int: ...
+
+    def plan(self, snapshot: Snapshot) -> WritePlan | None:
+        """What it wants, given this base; None if that is nothing. Raises the typed errors of bad input."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    branch: str
+    operation: Operation
+    actor: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    idempotency: Idempotency | None = None
+    idempotency_key: str | None = None  # the caller's own words, for the answer of an unknown outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`commit` None: nothing was to be done. `plan` None: the answer is that of an earlier request with this key."""
+
+    commit: Commit | None
+    manifest: Manifest
+    plan: WritePlan | None
+    replayed: bool = False
+
+
+def write(core: GraphCore, request: WriteRequest) -> Written:
+    """Run one write to its end. Raises every typed error of the write path; what is known is in its `effects`."""
+    with core.lanes.enter(request.branch):
+        return _Writing(core, request).run()
+
+
+class _Writing:
+    def __init__(self, core: GraphCore, request: WriteRequest) -> None:
+        self._core = core
+        self._request = request
+        self._attempt = 0
+
+    def run(self) -> Written:
+        core, request = self._core, self._request
+        head = core.head(request.branch)
+        replayed = find_replay(core, head, request.idempotency)
+        while True:
+            if replayed is not None:
+                return Written(replayed, head.manifest, None, replayed=True)
+            self._check_condition(head)
+            captured_at = core.clock.boot_seconds()
+            snapshot = core.snapshot(head.manifest)
+            plan = request.operation.plan(snapshot)
+            if plan is None:
+                return Written(None, head.manifest, None)
+            done = self._publish(head, plan, captured_at)
+            if isinstance(done, Written):
+                return done
+            head, replayed = done
+
+    def _publish(
+        self, head: KnownHead, plan: WritePlan, captured_at: float
+    ) -> Written | tuple[KnownHead, Commit | None]:
+        """Stage and publish; the new head instead, if the plan must be made again on it."""
+        core, request = self._core, self._request
+        staged = stage_plan(core, head, plan)
+        for _ in range(_REBASES_MAX):
+            nonce = random_hex(32)
+            try:
+                entries, committed = commit_plan(core, head, staged, label=base_label(head))
+            except PinMoved:
+                return self._again(head, head, PrepareAgain("pin"))
+            built = next_version(
+                head,
+                [commit_draft(request, plan, staged)],
+                now_us=core.clock.now_us(),
+                nonce=nonce,
+                types=entries,
+                schema=plan.schema,
+                absorbed=plan.absorbed,
+            )
+            result = publish_version(
+                core, built, head, staged_at=captured_at, kind="commit", key=request.idempotency_key
+            )
+            if isinstance(result, Published):
+                self._adopt(head.manifest, result, staged, committed)
+                return Written(result.manifest.commits[-1], result.manifest, plan)
+            moved = result.actual
+            replayed = find_replay(core, moved, request.idempotency, base=head.manifest.head_commit)
+            if replayed is not None:
+                return moved, replayed
+            self._check_condition(moved)
+            judged = verdict(plan.footprint, head.manifest, moved.manifest)
+            if not isinstance(judged, Rebase):
+                return self._again(head, moved, judged)
+            head = moved
+        return self._again(head, head, PrepareAgain("branch_head"))
+
+    def _again(self, head: KnownHead, moved: KnownHead, judged: PrepareAgain | OtherLife) -> tuple[KnownHead, None]:
+        branch = self._request.branch
+        if isinstance(judged, OtherLife):
+            if not moved.live:
+                raise BranchNotFound(f"The branch '{branch}' was deleted while this write was being prepared.")
+            raise ReadSetConflict(
+                f"The branch '{branch}' was deleted and made anew while this write was being prepared.",
+                member="branch_life",
+                expected=f"{branch}#{head.life}",
+                actual=f"{branch}#{moved.life}",
+            )
+        if self._attempt >= self._request.operation.repeats:
+            raise ReadSetConflict(
+                f"Branch '{branch}' moved on while this write was being prepared.",
+                member=judged.member,
+                expected=judged.expected or str(head.manifest.head_commit.id),
+                actual=judged.actual or str(moved.manifest.head_commit.id),
+            )
+        low, high = _PAUSE_SECONDS
+        jitter = low + (high - low) * int(random_hex(8), 16) / 2**32
+        self._core.clock.sleep(min(jitter * 2.0 ** min(self._attempt, 8), _PAUSE_SECONDS_MAX))
+        self._attempt += 1
+        return moved, None
+
+    def _check_condition(self, head: KnownHead) -> None:
+        expected = self._request.if_commit
+        actual = str(head.manifest.head_commit.id)
+        if expected is not None and expected != actual:
+            raise PreconditionFailed(
+                f"The head of branch '{head.branch}' is not the commit that was named.",
+                expected=expected,
+                actual=actual,
+            )
+
+    def _adopt(self, old: Manifest, result: Published, staged: StagedPlan, committed: tuple[Committed, ...]) -> None:
+        core = self._core
+        try:
+            core.residency.adopt(core.tables, old, result.manifest, row_deltas(staged, committed))
+        except Exception as error:
+            # The commit stands. What is in memory is only a copy, read again when it is next asked for.
+            _log.warning("in-memory state was not carried on", branch=old.branch, error_type=type(error).__name__)
+
+
+def commit_draft(request: WriteRequest, plan: WritePlan, staged: StagedPlan) -> CommitDraft:
+    """What the log will say of this write."""
+    changes = plan.changes
+    return CommitDraft(
+        nonce=random_hex(16),
+        kind=plan.kind,
+        actor=request.actor,
+        message=request.message,
+        counts={change.entity.id: change.counts for change in changes} | dict(plan.counts),
+        names={change.entity.id: f"{change.entity.kind}:{change.entity.name}" for change in changes} | dict(plan.names),
+        touched=staged.touched | dict(plan.touched),
+        origin=plan.origin,
+        idempotency=request.idempotency,
+        affected=plan.affected,
+        ids=plan.ids,
+        merged=plan.merged,
+    )
