@@ -15,7 +15,9 @@ def fold_holds(block: Block, owners: np.ndarray, count: int, inner: RowColumns, 
     `owners[i]` says which outer assignment the inner assignment i belongs to. A null fold, or a null right side, keeps
     nothing.
     """
-    assert block.func is not None and block.op is not None and block.right is not None
+    assert block.func is not None
+    assert block.op is not None
+    assert block.right is not None
     counts_rows = block.argument is None or isinstance(block.argument, NodeRef)
     values = None if counts_rows else evaluated_array(block.argument, inner, scope)  # pyright: ignore[reportArgumentType]
     folded = aggregate(block.func, values, owners, count)

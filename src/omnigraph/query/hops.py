@@ -152,12 +152,12 @@ def _search_by_matrix(
             if reached is None:
                 reached = part
             else:
-                reached(gb_binary.any) << part
+                reached(gb_binary.any).update(part)
         if reached is None:
             break
         if distance > 1:  # the seeds do not mask the first step: a self-loop is a step of its own
             fresh = Matrix(bool, count, width)
-            fresh(~seen.S, replace=True) << reached
+            fresh(~seen.S, replace=True).update(reached)
             reached = fresh
         index, vertex, _ = reached.to_coo(values=False)
         at = vertex.astype(np.int32)
@@ -165,7 +165,7 @@ def _search_by_matrix(
             found.append(Pairs(index.astype(np.int64), at))
         if len(at) == 0 or distance == high:
             break
-        seen(gb_binary.any) << reached
+        seen(gb_binary.any).update(reached)
         frontier = reached
     if not found:
         return Pairs(np.empty(0, np.int64), np.empty(0, np.int32))

@@ -12,22 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 import numpy as np
-import pyarrow as pa
 
-from omnigraph.lang.query.typed import Block, Constant, Expr, Hop, ListOf, Pattern
+from omnigraph.lang.query.typed import Block, Expr, Hop, Pattern
 from omnigraph.query import hops
 from omnigraph.query.bindings import Bindings, EdgeColumn
-from omnigraph.query.expressions import Scope, constant_value, true_rows
+from omnigraph.query.candidates import candidate_vertices, looked_up, passing
+from omnigraph.query.expressions import Scope, true_rows
 from omnigraph.query.folds import fold_holds
 from omnigraph.query.hops import Leg
-from omnigraph.query.keys import node_id
 from omnigraph.query.limits import Spending
 from omnigraph.query.plan import (
     Close,
     Correlate,
     Expand,
     Keep,
-    Lookup,
     NodeTests,
     Start,
     Statistics,
@@ -35,8 +33,7 @@ from omnigraph.query.plan import (
     plan_pattern,
 )
 from omnigraph.query.residency.edges import Side
-from omnigraph.query.residency.nodes import NodeRows
-from omnigraph.query.rowcolumns import AssignmentColumns, SomeVertices, WholeType
+from omnigraph.query.rowcolumns import AssignmentColumns
 from omnigraph.query.snapshot import Snapshot
 
 
@@ -94,87 +91,10 @@ def match_pattern(matching: Matching, pattern: Pattern, start: Bindings | None =
 
 
 def _started(matching: Matching, node: NodeTests, bindings: Bindings) -> Bindings:
-    candidates = candidate_vertices(matching, node)
+    candidates = candidate_vertices(matching.snapshot, matching.scope, node)
     if bindings.length != 1:
         matching.spending.examine(bindings.length * len(candidates))
     return bindings.crossed(node.var, candidates)
-
-
-def candidate_vertices(matching: Matching, node: NodeTests) -> np.ndarray:
-    """The nodes of a type that pass a variable's own tests."""
-    nodes = matching.snapshot.nodes(node.type_name)
-    if node.lookup is not None:
-        return _passing(matching, node, nodes, looked_up(matching, node, nodes, node.lookup))
-    if not node.filters:
-        return nodes.vertices()
-    entity = matching.snapshot.catalog.nodes[node.type_name]
-    found: list[np.ndarray] = []
-    for tail in (False, True):
-        columns = WholeType(entity, nodes, tail)
-        if columns.length == 0:
-            continue
-        mask = true_rows(node.filters[0], columns, matching.scope)
-        for each in node.filters[1:]:
-            mask &= true_rows(each, columns, matching.scope)
-        found.append(columns.first + np.flatnonzero(mask))
-    if not found:
-        return np.empty(0, np.int32)
-    rows = found[0] if len(found) == 1 else np.concatenate(found)
-    if nodes.overlay_size:
-        rows = rows[nodes.current(rows)]
-    return nodes.vertices_of(rows)
-
-
-def looked_up(matching: Matching, node: NodeTests, nodes: NodeRows, lookup: Lookup) -> np.ndarray:
-    """The live vertices that a look-up names, each once."""
-    vertices = nodes.dictionary.find(pa.array(_ids(matching, node, lookup), pa.string()))
-    if len(vertices) > 1:
-        vertices = np.unique(vertices)
-    return vertices[nodes.rows_of(vertices) >= 0]
-
-
-def _ids(matching: Matching, node: NodeTests, lookup: Lookup) -> list[str]:
-    entity = matching.snapshot.catalog.nodes[node.type_name]
-    if lookup.ids is not None:
-        value = constant_value(lookup.ids, matching.scope)
-        if not lookup.many:
-            return [] if value is None else [value]
-        return [each for each in value or [] if each is not None]
-    properties = [entity.property(name) for name in entity.key]
-    types = [each.type for each in properties if each is not None]
-    if lookup.many:
-        values = list_values(lookup.key[0], matching.scope) or []
-        ids = [node_id(types, [value]) for value in values if value is not None]
-    else:
-        ids = [node_id(types, [constant_value(each, matching.scope) for each in lookup.key])]
-    return [each for each in ids if each is not None]
-
-
-def list_values(expr: Expr, scope: Scope) -> list[Any] | None:
-    """The Python values of a list constant, exact even if integers and decimals are mixed; None if it is null."""
-    if isinstance(expr, Constant) and isinstance(expr.value, tuple):
-        return list(expr.value)
-    if isinstance(expr, ListOf):
-        return [constant_value(each, scope) for each in expr.items]
-    return constant_value(expr, scope)
-
-
-def _passing(matching: Matching, node: NodeTests, nodes: NodeRows, vertices: np.ndarray) -> np.ndarray:
-    return vertices[_pass(matching, node, nodes, vertices)] if node.filters and len(vertices) else vertices
-
-
-def _pass(matching: Matching, node: NodeTests, nodes: NodeRows, vertices: np.ndarray) -> np.ndarray:
-    """Which of these live vertices satisfy the variable's filters."""
-    entity = matching.snapshot.catalog.nodes[node.type_name]
-    if len(vertices) > 2 * len(nodes):  # many repeats: every node once, then by number
-        passes = np.zeros(len(nodes.dictionary), bool)
-        passes[candidate_vertices(matching, NodeTests(node.var, node.type_name, node.filters))] = True
-        return passes[vertices]
-    columns = SomeVertices(entity, nodes, vertices)
-    mask = true_rows(node.filters[0], columns, matching.scope)
-    for each in node.filters[1:]:
-        mask = mask & true_rows(each, columns, matching.scope)
-    return mask
 
 
 # --- hops
@@ -206,7 +126,6 @@ def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     near = hop.left if step.from_left else hop.right
     legs = legs_of(matching, hop, step.from_left)
     vertices = bindings.nodes[near]
-    nodes = matching.snapshot.nodes(step.node.type_name)
     if hop.edge_var is not None:
         crossing = hops.crossings(legs, vertices, matching.spending)
         edge = EdgeColumn(edge_types(hop), crossing.member, crossing.rows)
@@ -215,19 +134,15 @@ def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     else:
         pairs = _hop_pairs(matching, hop, legs, vertices)
         grown = bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
-    return _arrived(matching, step.node, nodes, grown)
+    return _arrived(matching, step.node, grown)
 
 
-def _arrived(matching: Matching, node: NodeTests, nodes: NodeRows, bindings: Bindings) -> Bindings:
+def _arrived(matching: Matching, node: NodeTests, bindings: Bindings) -> Bindings:
     """Assignments whose new variable passes its tests."""
-    vertices = bindings.nodes[node.var]
     if node.lookup is not None:
-        named = looked_up(matching, node, nodes, node.lookup)
-        bindings = bindings.where(np.isin(vertices, named))
-        vertices = bindings.nodes[node.var]
-    if node.filters and bindings.length:
-        bindings = bindings.where(_pass(matching, node, nodes, vertices))
-    return bindings
+        named = looked_up(matching.snapshot, matching.scope, node)
+        bindings = bindings.where(np.isin(bindings.nodes[node.var], named))
+    return bindings.where(passing(matching.snapshot, matching.scope, node, bindings.nodes[node.var]))
 
 
 def _hop_pairs(matching: Matching, hop: Hop, legs: list[Leg], vertices: np.ndarray) -> hops.Pairs:

@@ -36,19 +36,19 @@ def compare_numbers(op: CompareOp, left: Any, right: Any) -> Any:
     if narrowed is not None:
         return KERNELS[op](*narrowed)
     signs, valid = _three_way(left, right)
-    truth = _SIGN_TESTS[op](signs)
+    truth = _SIGN_TESTS[op](signs, 0)
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return pa.scalar(bool(truth[0]) if valid[0] else None, pa.bool_())
     return pa.array(truth, pa.bool_(), mask=~valid)
 
 
 _SIGN_TESTS: dict[CompareOp, Any] = {
-    "=": lambda s: s == 0,
-    "!=": lambda s: s != 0,
-    "<": lambda s: s < 0,
-    "<=": lambda s: s <= 0,
-    ">": lambda s: s > 0,
-    ">=": lambda s: s >= 0,
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
 }
 
 

@@ -46,7 +46,7 @@ def node_objects(node_type: NodeType, of: pa.DataType, vertices: SomeVertices) -
     """Node objects as a struct column, `@id` first. Nulls stay null; the encoder leaves them out."""
     shown = shown_properties(node_type)
     values = [vertices.system("", "id")] + [vertices.property("", each.name, each.type) for each in shown]
-    fields = list(of)
+    fields = [of.field(i) for i in range(of.num_fields)]
     return pa.StructArray.from_arrays(
         [fitted(each, field.type) for each, field in zip(values, fields, strict=True)], fields=fields
     )

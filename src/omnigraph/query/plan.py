@@ -328,13 +328,17 @@ def _lookup_by_id(filters: tuple[Expr, ...]) -> Lookup | None:
         if equated is not None and isinstance(equated[0], SystemRef) and equated[0].field == "id":
             return Lookup(ids=equated[1], implied=(each,))
     for each in filters:
-        if _is_listed(each) and isinstance(each.item, SystemRef) and each.item.field == "id":
-            return Lookup(ids=each.items, many=True, implied=(each,))
+        listed = _listed(each)
+        if listed is not None and isinstance(listed[0], SystemRef) and listed[0].field == "id":
+            return Lookup(ids=listed[1], many=True, implied=(each,))
     return None
 
 
-def _is_listed(expr: Expr) -> bool:
-    return isinstance(expr, InList) and not variables(expr.items)
+def _listed(expr: Expr) -> tuple[Expr, Expr] | None:
+    """The item and the list of `reference in constant list`."""
+    if isinstance(expr, InList) and not variables(expr.items):
+        return expr.item, expr.items
+    return None
 
 
 def _lookup_by_key(filters: tuple[Expr, ...], key: tuple[str, ...]) -> Lookup | None:
@@ -348,6 +352,7 @@ def _lookup_by_key(filters: tuple[Expr, ...], key: tuple[str, ...]) -> Lookup | 
     if len(given) == len(key):
         return Lookup(key=tuple(given[name][0] for name in key), implied=tuple(given[name][1] for name in key))
     for each in filters:
-        if len(key) == 1 and _is_listed(each) and isinstance(each.item, PropertyRef) and each.item.name == key[0]:
-            return Lookup(key=(each.items,), many=True, implied=(each,))
+        listed = _listed(each) if len(key) == 1 else None
+        if listed is not None and isinstance(listed[0], PropertyRef) and listed[0].name == key[0]:
+            return Lookup(key=(listed[1],), many=True, implied=(each,))
     return None

@@ -6,8 +6,7 @@ patterns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -107,6 +106,9 @@ class SomeEdges:
                 return pa.repeat(pa.scalar(self._entity.name), self.length)
 
 
+Fetch = Callable[[SomeVertices | SomeEdges], pa.Array]
+
+
 class AssignmentColumns:
     """The variables of assignments. What was fetched once is kept for the assignments' lifetime."""
 
@@ -127,7 +129,7 @@ class AssignmentColumns:
     def system(self, var: str, field: str) -> pa.Array:
         return self._once(var, "system", field, lambda rows: rows.system(var, field), None)
 
-    def _once(self, var: str, kind: str, name: str, fetch: Any, of: ValueType | None) -> pa.Array:
+    def _once(self, var: str, kind: str, name: str, fetch: Fetch, of: ValueType | None) -> pa.Array:
         key = (var, kind, name)
         found = self._fetched.get(key)
         if found is None:
@@ -145,7 +147,7 @@ class AssignmentColumns:
             self._vertices[var] = found
         return found
 
-    def _of_edges(self, edge: EdgeColumn, fetch: Any, of: ValueType | None) -> pa.Array:
+    def _of_edges(self, edge: EdgeColumn, fetch: Fetch, of: ValueType | None) -> pa.Array:
         """Each member's values, put back in the order of the assignments."""
         parts: list[pa.Array] = []
         places: list[np.ndarray] = []

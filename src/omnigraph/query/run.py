@@ -21,9 +21,10 @@ from omnigraph.errors import InvalidParams
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.typed import Aggregate, Expr, NodeRef, OrderKey, Param, ReadQuery
 from omnigraph.query.bindings import Bindings
+from omnigraph.query.candidates import list_values
 from omnigraph.query.expressions import Scope, evaluated_array
 from omnigraph.query.limits import QuerySettings, Spending
-from omnigraph.query.match import Matching, list_values, match_pattern
+from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
 from omnigraph.query.plan import Statistics
 from omnigraph.query.relational.aggregates import aggregate

@@ -10,8 +10,9 @@ import atexit
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import duckdb
 import numpy as np
@@ -51,7 +52,7 @@ class DuckTail:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextmanager
-    def _input(self, table: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _input(self, table: pa.Table) -> Generator[duckdb.DuckDBPyConnection]:
         """A cursor that sees the table. Views are the cursor's own: another one does not see them."""
         with self._lock:
             cursor = self._free.pop() if self._free else self._root.cursor()
@@ -73,7 +74,7 @@ class DuckTail:
             f" SELECT r.i AS i, g.first AS first FROM {_INPUT} r JOIN g ON {same}"
         )
         with self._input(table) as cursor:
-            found = cursor.execute(statement).to_arrow_table()
+            found = _arrow(cursor.execute(statement))
         of_row = np.empty(len(keys[0]), np.int64)
         of_row[found.column("i").to_numpy()] = found.column("first").to_numpy()
         first, numbers = np.unique(of_row, return_inverse=True)
@@ -89,7 +90,11 @@ class DuckTail:
         if limit is not None:
             statement += f" LIMIT {int(limit)}"
         with self._input(table) as cursor:
-            return cursor.execute(statement).to_arrow_table().column("i").to_numpy()
+            return _arrow(cursor.execute(statement)).column("i").to_numpy()
+
+
+def _arrow(answer: duckdb.DuckDBPyConnection) -> pa.Table:
+    return cast(pa.Table, answer.to_arrow_table())  # pyright: ignore[reportUnknownMemberType]
 
 
 _duck_tail: DuckTail | None = None

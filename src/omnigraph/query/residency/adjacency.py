@@ -176,7 +176,7 @@ class Adjacency:
             ours.resize(frontier.nrows, width)
             if result is None:
                 return ours
-            result(gb.binary.any) << ours
+            result(gb.binary.any).update(ours)
         return result
 
 

@@ -12,7 +12,6 @@ import math
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -102,7 +101,7 @@ class KeyDictionary:
         values = _flat(keys)
         if len(values) < 64:
             return tiers.find(values)
-        coded = cast(pa.DictionaryArray, values.dictionary_encode())
+        coded = values.dictionary_encode()
         return tiers.find(coded.dictionary)[coded.indices.to_numpy(zero_copy_only=False)]
 
     def add(self, keys: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -110,7 +109,7 @@ class KeyDictionary:
         values = _flat(keys)
         if len(values) == 0:
             return np.empty(0, np.int32)
-        coded = cast(pa.DictionaryArray, values.dictionary_encode())
+        coded = values.dictionary_encode()
         distinct = coded.dictionary
         found = self._tiers.find(distinct)
         if len(found) and found.min() < 0:
