@@ -40,9 +40,9 @@ wordnet: setup ## load all WordNet on a folder and on S3 and check every known a
 docs: setup ## run every example of the documents
 	$(BIN)/pytest tests/project/test_documents.py
 
-lock: setup ## choose newer versions within pyproject's ranges and write the lock file
+lock: setup ## write the lock file for pyproject's ranges, keeping what fits (UPGRADE=1: newer versions)
 	$(BIN)/uv pip compile pyproject.toml --group dev --group bench --all-extras --universal --python-version 3.11 \
-		--generate-hashes --no-emit-index-url --upgrade --quiet \
+		--generate-hashes --no-emit-index-url $(if $(UPGRADE),--upgrade) --quiet \
 		--custom-compile-command "make lock" --output-file requirements-dev.lock
 
 clean: ## remove what was made here: .venv, caches, builds, the demo's data

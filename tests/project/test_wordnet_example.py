@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from omnigraph.lang.query.check import check_source
+from omnigraph.lang.query.check import check as checked_queries
 
 from examples.wordnet import check, convert, excerpt, facts, records
 from omnigraph.lang.schema.catalog import Catalog
@@ -141,7 +141,7 @@ def test_the_notice_of_princeton_stands_beside_the_excerpt() -> None:
 
 
 def test_the_example_queries_fit_the_schema() -> None:
-    checked = check_source((EXAMPLE / "queries.gq").read_text(), wordnet_catalog())
+    checked = checked_queries((EXAMPLE / "queries.gq").read_text(), wordnet_catalog())
     assert len(checked) >= 10
 
 
@@ -150,7 +150,7 @@ def test_every_fact_has_a_question_that_fits_the_schema() -> None:
     asked = list(check.questions(known))
     assert len(asked) == len(known) - 1 + len(known["counts"])
     for _, question, _ in asked:
-        assert len(check_source(question.source, wordnet_catalog())) == 1
+        assert len(checked_queries(question.source, wordnet_catalog())) == 1
 
 
 def test_a_fact_without_a_question_is_refused() -> None:
