@@ -35,25 +35,26 @@ _ERRNO: Final[dict[int, StorageClass]] = {
     errno.EPIPE: StorageClass.CONNECTION,
 }
 
-_STATUS: Final = re.compile(r"status:? (?:code )?\(?(?P<status>[1-5][0-9]{2})\b", re.IGNORECASE)
+# Whole phrases of the libraries below, never single words: a message also holds names that users chose.
+_STATUS: Final = re.compile(r"Server returned non-2xx status code: (?P<status>[1-5][0-9]{2})\b")
 _OS_ERROR: Final = re.compile(r"\(os error (?P<errno>[0-9]+)\)")
-
-_TEXTS: Final[tuple[tuple[re.Pattern[str], StorageClass], ...]] = tuple(
-    (re.compile(pattern, re.IGNORECASE), cls)
+_PHRASES: Final[tuple[tuple[re.Pattern[str], StorageClass], ...]] = tuple(
+    (re.compile(pattern), cls)
     for pattern, cls in (
-        (r"SlowDown|Too Many Requests|RequestLimitExceeded|throttl", StorageClass.THROTTLED),
-        (r"AccessDenied|Permission ?Denied|Unauthenticated|InvalidAccessKeyId|SignatureDoesNotMatch|credential", StorageClass.DENIED),
-        (r"timed out|timeout|deadline", StorageClass.TIMEOUT),
-        (r"kind: Connect|connection|dns error|broken pipe|error trying to connect", StorageClass.CONNECTION),
-        (r"not ?found|NoSuchKey|NoSuchBucket|does not exist", StorageClass.NOT_FOUND),
-        (r"corrupt|invalid magic|magic number|failed to decode|out of range|unexpected end|Invalid (?:argument|footer)|protobuf", StorageClass.CORRUPT),
-        (r"not supported|unsupported|not implemented|NotImplemented", StorageClass.UNSUPPORTED),
+        (r"Encountered corrupt file|\(invalid magic: |file does not appear to be a Lance file", StorageClass.CORRUPT),
+        (r"failed to fill whole buffer|LanceError\(IO\): file size is too small", StorageClass.CORRUPT),
+        (r"Invalid range [0-9.]+ for object of size|Range started at [0-9]+ and ended at", StorageClass.CORRUPT),
+        (r"LanceError\(IO\): does not have sufficient data|failed to decode Protobuf", StorageClass.CORRUPT),
+        (r"operation timed out|deadline has elapsed", StorageClass.TIMEOUT),
+        (r"HTTP error: (?:error sending request|request or response body error)", StorageClass.CONNECTION),
+        (r"lacked the necessary privileges|lacked valid authentication credentials", StorageClass.DENIED),
+        (r"(?:^|error: |found: )Not found: |Object at location .* not found|was not found: ", StorageClass.NOT_FOUND),
+        (r"(?:^|error: |\(IO\): )(?:Not supported|Unsupported|Not implemented)", StorageClass.UNSUPPORTED),
     )
-)  # fmt: skip
+)
 
 _MISUSE: Final = re.compile(
-    r"Invalid user input|different schema|fields did not match|Schema error|No field named|LanceError\(Schema\)",
-    re.IGNORECASE,
+    r"^(?:External error: )?(?:Invalid user input: |LanceError\(Schema\)|Schema error: |Append with different schema: )"
 )
 
 
@@ -68,11 +69,11 @@ def storage_class(error: BaseException) -> StorageClass | None:
     status = _STATUS.search(text)
     if status is not None:
         return _class_of_status(int(status["status"]))
-    if _MISUSE.search(text):
-        return None
-    for pattern, cls in _TEXTS:
+    for pattern, cls in _PHRASES:
         if pattern.search(text):
             return cls
+    if _MISUSE.search(text):
+        return None
     return StorageClass.UNSUPPORTED if isinstance(error, NotImplementedError) else StorageClass.SERVER_ERROR
 
 

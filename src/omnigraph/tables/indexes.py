@@ -22,6 +22,8 @@ from omnigraph.tables.stage import Committed
 from omnigraph.tables.store import TableStore
 from omnigraph.tables.version import Addresses, TableVersion
 
+_SCAN_SHARE = 128  # one wanted id in so many rows: reading the column is cheaper than asking for each
+
 
 def index_name(column: str) -> str:
     """The name under which a column's scalar index is kept."""
@@ -35,8 +37,11 @@ def lookup_ids(version: TableVersion, ids: Sequence[str] | pa.Array) -> Addresse
     """
     if len(ids) == 0 or version.rows == 0:
         return np.empty(0, np.uint64)
-    condition = pc.field(ID).isin(ids)
-    found = version.read([], filter=condition, with_row_address=True)
+    if len(ids) * _SCAN_SHARE > version.rows and len(ids) > _SCAN_SHARE:
+        table = version.read([ID], with_row_address=True)
+        wanted = pc.is_in(table.column(ID), value_set=pa.array(ids, pa.utf8()))
+        return table.column(ROW_ADDRESS).filter(wanted).to_numpy()
+    found = version.read([], filter=pc.field(ID).isin(ids), with_row_address=True)
     return found.column(ROW_ADDRESS).to_numpy()
 
 
