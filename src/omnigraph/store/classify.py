@@ -20,6 +20,9 @@ _TREE_MARK = "\nDebug source:\n"
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _STATUS = re.compile(r"\binner: Status \{\s*status: (\d{3}),\s*body: (?:None|Some\(\s*(\"\"|\"\d+\"),?\s*\)),\s*\}")
 _TRANSPORT = re.compile(r"\binner: Http\(\s*HttpError \{\s*kind: (\w+),")
+_HALF_ANSWER = re.compile(r"\bsource: HttpError \{\s*kind: (\w+),")
+_ERROR_IN_A_GOOD_ANSWER = re.compile(r'\binner: Response \{\s*status: 2\d\d,\s*body: "(\d+)"')
+_ONE_OF_MANY_DELETES = re.compile(r'\bDeleteFailed \{\s*path: "\d+",\s*code: "(\d+)"')
 _S3_CODE = re.compile(r"<Code>\s*([A-Za-z0-9.]+)\s*</Code>")
 
 _REFUSED_STATUS = {
@@ -39,6 +42,7 @@ _TRANSPORT_CLASS = {
     "Interrupted": StorageClass.CONNECTION,
     "Request": StorageClass.CONNECTION,
 }
+_CODE_CLASS = {"AccessDenied": StorageClass.DENIED, "SlowDown": StorageClass.THROTTLED}
 _CONDITION_FAILED = {409, 412}
 
 
@@ -47,7 +51,8 @@ class Failure:
     """What is known of a request that did not succeed.
 
     `definite`: nothing was stored by it. `sent`: False if it never left. `condition_failed`: the store answered 409 or
-    412. `code`: S3's own word from the error body ("NoSuchKey"), if there was one.
+    412. `code`: S3's own word from the error body ("NoSuchKey"), if there was one. `half_answer`: an answer began and
+    broke off, which the client does not always repeat by itself.
     """
 
     cls: StorageClass
@@ -55,6 +60,7 @@ class Failure:
     sent: bool = True
     condition_failed: bool = False
     code: str | None = None
+    half_answer: bool = False
 
 
 UNREADABLE = Failure(StorageClass.SERVER_ERROR)
@@ -73,26 +79,46 @@ def classify(error: Exception) -> Failure:
         return f'"{len(quoted) - 1}"'
 
     structure = _QUOTED.sub(numbered, tree)
-    statuses, transports = _STATUS.findall(structure), _TRANSPORT.findall(structure)
-    match (statuses, transports):
+    match (_STATUS.findall(structure), _TRANSPORT.findall(structure)):
         case ([(status, body)], []):
             return _answered(int(status), quoted[int(body[1:-1])] if body else "")
         case ([], ["Connect"]):
             return Failure(StorageClass.CONNECTION, definite=True, sent=False)
         case ([], [kind]):
             return Failure(_TRANSPORT_CLASS.get(kind, StorageClass.SERVER_ERROR))
+        case ([], []):
+            return _after_an_answer(structure, quoted)
+        case _:
+            return UNREADABLE
+
+
+def _after_an_answer(structure: str, quoted: list[str]) -> Failure:
+    """Failures of what follows a good status: never definite, whatever they are."""
+    halves, deletes = _HALF_ANSWER.findall(structure), _ONE_OF_MANY_DELETES.findall(structure)
+    match (halves, deletes, _ERROR_IN_A_GOOD_ANSWER.findall(structure)):
+        case ([kind], [], []):
+            return Failure(_TRANSPORT_CLASS.get(kind, StorageClass.SERVER_ERROR), half_answer=True)
+        case ([], [index], []):
+            return Failure(_CODE_CLASS.get(quoted[int(index)], StorageClass.SERVER_ERROR))
+        case ([], [], [index]):
+            code = _code(quoted[int(index)])
+            return Failure(_CODE_CLASS.get(code or "", StorageClass.SERVER_ERROR), code=code)
         case _:
             return UNREADABLE
 
 
 def _answered(status: int, body: str) -> Failure:
-    found = _S3_CODE.search(body)
-    code = found[1] if found else None
+    code = _code(body)
     if status in _CONDITION_FAILED:
         return Failure(StorageClass.SERVER_ERROR, condition_failed=True, code=code)
     if status in _REFUSED_STATUS:
         return Failure(_REFUSED_STATUS[status], definite=True, code=code)
     return Failure(_DOUBTFUL_STATUS.get(status, StorageClass.SERVER_ERROR), code=code)
+
+
+def _code(body: str) -> str | None:
+    found = _S3_CODE.search(body)
+    return found[1] if found else None
 
 
 def class_of_read(failure: Failure, *, has_body: bool) -> StorageClass:

@@ -4,6 +4,9 @@ Two clients per root. One repeats reads, listings, fresh puts and deletes: three
 still throttles three times more with growing pauses, sixteen requests at most. The other sends each conditional write
 exactly once, so that "refused" is an answer to the only copy there is. What an error means is `classify`'s business;
 whether to try again after a doubtful one is the caller's.
+
+Two things the client hides and this module can't see: it follows a 303 answer to a PUT with a GET, and it reads any
+well-formed XML as a listing, an empty one if it is none. No S3 store answers so; a proxy that does is unfit.
 """
 
 from __future__ import annotations
@@ -161,7 +164,9 @@ class CloudStore:
                 attempt += 1
 
     def _repeated(self, request: Callable[[], T], *, has_body: bool = True) -> T:
-        """The request's result; repeated while the store throttles it, after the client's own repetitions."""
+        """The request's result. Repeated, after the client's own repetitions, while the store throttles it or breaks
+        its answer off.
+        """
         attempt = 0
         while True:
             try:
@@ -171,8 +176,10 @@ class CloudStore:
                 attempt += 1
 
     def _pause_or_raise(self, error: Exception, attempt: int, *, has_body: bool = True) -> None:
-        cls = class_of_read(classify(error), has_body=has_body)
-        if cls is not StorageClass.THROTTLED or attempt == THROTTLE_RETRIES:
+        failure = classify(error)
+        cls = class_of_read(failure, has_body=has_body)
+        repeatable = cls is StorageClass.THROTTLED or failure.half_answer
+        if not repeatable or attempt == THROTTLE_RETRIES:
             raise StoreError(cls) from None
         # Between half of a pause that doubles and all of it, so that many clients do not come back together.
         share = 0.5 + int.from_bytes(self._randomness(2)) / 0x20000
@@ -224,4 +231,7 @@ class CloudStore:
 
 
 def _info(meta: ObjectMeta, key: str) -> ObjectInfo:
+    if meta["last_modified"].timestamp() == 0:
+        # The client's word for an answer without a time; no store sends that, so something else answered.
+        raise StoreError(StorageClass.SERVER_ERROR)
     return ObjectInfo(key, meta["size"], meta["e_tag"], meta["last_modified"].astimezone(UTC))
