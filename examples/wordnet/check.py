@@ -167,8 +167,7 @@ def load(graph: omnigraph.Graph, data: Path) -> None:
         began = time.perf_counter()
         loaded = graph.load(lines(path), mode="append")
         seconds = time.perf_counter() - began
-        entities = loaded.affected_nodes + loaded.affected_edges
-        print(f"  loaded {path.name:<22} {entities:>9,} entities  {seconds:6.2f} s")
+        print(f"  loaded {path.name:<22} {loaded.total_entities:>9,} entities  {seconds:6.2f} s")
 
 
 def shown(value: object) -> str:
