@@ -2,7 +2,7 @@
 
 The grammar (a `.lark` file beside the module that uses it, all terminals by `%declare`) says what may follow what; the
 lexer says where tokens begin and end; a `Reader` of the language reads the next token and says which terminal it is.
-It is told which terminals the grammar would take at this point, so a word is a keyword only where the grammar wants
+It can ask which terminals the grammar would take at this point, so a word is a keyword only where the grammar wants
 one.
 
 Terminals that begin with `_` leave no trace in the tree. The tree is the library's `Tree` of its `Token`s, whose
@@ -11,7 +11,7 @@ Terminals that begin with `_` leave no trace in the tree. The tree is the librar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from typing import Any, cast
 
@@ -26,8 +26,8 @@ from omnigraph.lang.lexical import Lexer, Token, TokenKind, described
 Leaf = lark.Token
 Tree = lark.Tree[lark.Token]
 
-# (lexer, offset to read at, terminals that are possible here) -> (terminal, token)
-Reader = Callable[[Lexer, int, Container[str]], tuple[str, Token]]
+# (lexer, offset to read at, whether a terminal may come next) -> (terminal, token)
+Reader = Callable[[Lexer, int, Callable[[str], bool]], tuple[str, Token]]
 
 END = "$END"
 
@@ -50,35 +50,22 @@ class Grammar:
 
     def parse(self, lexer: Lexer, read: Reader) -> Tree:
         """The tree of the whole text. Raises the lexer's syntax error at the first token that does not fit."""
-        parser = self._start()
-        fed: list[lark.Token] = []
+        run = self.run()
         offset = 0
         while True:
-            terminal, token = read(lexer, offset, cast("dict[str, object]", parser.choices()))
+            terminal, token = read(lexer, offset, run.takes)
             if token.kind is TokenKind.END:
                 terminal = END
-            fed.append(lark.Token(terminal, token.text, start_pos=token.span.start, end_pos=token.span.end))
-            try:
-                result: Any = parser.feed_token(fed[-1])
-            except lark.UnexpectedToken:
-                raise self._refusal(lexer, token, self._acceptable(fed[:-1])) from None
+            if not run.takes(terminal):
+                raise self._refusal(lexer, token, run.wanted())
+            result = run.feed(terminal, token)
             if terminal == END:
                 return cast("Tree", result)
             offset = token.span.end
 
     def run(self) -> Run:
         """A parse that the caller drives token by token."""
-        return Run(self._start())
-
-    def _start(self) -> InteractiveParser:
-        return cast("InteractiveParser", cast("Any", self._lark).parse_interactive(""))
-
-    def _acceptable(self, tokens: list[lark.Token]) -> set[str]:
-        """The terminals that may follow. Asked of a fresh parser: the failed one may have gone on for a few steps."""
-        parser = self._start()
-        for token in tokens:
-            parser.feed_token(token)
-        return cast("set[str]", parser.accepts())
+        return Run(cast("InteractiveParser", cast("Any", self._lark).parse_interactive("")))
 
     def _refusal(self, lexer: Lexer, token: Token, wanted: set[str]) -> Exception:
         words = [spelling for terminal, spelling in self._spellings.items() if terminal in wanted]
@@ -95,10 +82,11 @@ class Grammar:
 
 
 class Run:
-    """One parse, fed token by token by a caller who looks ahead further than one token.
+    """One parse, fed token by token.
 
-    Unlike the table of choices that a `Reader` is given, `takes` is exact: it follows the reductions that the terminal
-    would cause. So a word can be given the one role it has, and what was possible is known when none is.
+    `takes` is exact: it follows the reductions that the terminal would cause, where the parse table alone also lists
+    what may come next in other contexts. So a word can be given the one role it has, and what was possible is known
+    when none is.
     """
 
     def __init__(self, parser: InteractiveParser) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Literal, TypeVar, cast
 
@@ -109,15 +109,15 @@ def _grammar() -> Grammar:
     return Grammar(__package__ or "omnigraph.lang.schema", "pg.lark", _SPELLINGS)
 
 
-def _next_terminal(lexer: Lexer, offset: int, possible: Container[str]) -> tuple[str, Token]:
+def _next_terminal(lexer: Lexer, offset: int, takes: Callable[[str], bool]) -> tuple[str, Token]:
     """The next token and its terminal, by what the grammar would take here."""
-    token = lexer.variant_at(offset) if "VARIANT" in possible else lexer.token_at(offset)
+    token = lexer.variant_at(offset) if takes("VARIANT") else lexer.token_at(offset)
     if token.kind is TokenKind.PUNCT:
         return _PUNCTUATION[token.text], token
     if token.kind is TokenKind.META:
         return _annotation(token, lexer), token
     keyword = _KEYWORDS.get(token.text)
-    if keyword is not None and keyword in possible:
+    if keyword is not None and takes(keyword):
         return keyword, token
     return str(token.kind), token
 
