@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from omnigraph.lang.query.check import check
 from omnigraph.lang.query.typed import TypedQuery
 from omnigraph.lang.schema.catalog import Catalog
 
@@ -20,15 +21,13 @@ class CheckedQueries:
 
     def queries(self, source: str, catalog: Catalog, schema_digest: str) -> tuple[TypedQuery, ...]:
         """The queries of a file, checked. Raises InvalidQuery."""
-        from omnigraph.lang.query.check import check_source
-
         key = (schema_digest, source)
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-        checked = tuple(check_source(source, catalog))
+        checked = tuple(check(source, catalog))
         with self._lock:
             self._kept[key] = checked
             while len(self._kept) > _KEPT:

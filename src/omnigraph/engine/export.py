@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import IO, Any
 
+import pyarrow as pa
+
 from omnigraph.engine.load.batch import LoadProgress, ReportProgress
 from omnigraph.engine.selectors import Pinned
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.schema.catalog import EntityType
+from omnigraph.lang.types import Scalar
 from omnigraph.query.encode import export_records
 from omnigraph.tables.columns import ID, table_schema
 
@@ -72,12 +75,21 @@ def _pieces(state: Pinned, chosen: Sequence[EntityType], progress: ReportProgres
         table = state.snapshot.table(entity.id)
         if table is None:
             continue
-        rows = table.scan(table_schema(entity)).read_all().sort_by(ID)
+        rows = _without_blobs(entity, table.scan(table_schema(entity)).read_all()).sort_by(ID)
         records += rows.num_rows
         yield from export_records(entity, rows)
         done += table.bytes
         if progress is not None:
             progress(LoadProgress(done, total, records))
+
+
+def _without_blobs(entity: EntityType, rows: pa.Table) -> pa.Table:
+    """Blob columns as texts, all null: a table of this version holds no Blob values."""
+    for each in entity.properties:
+        if each.type.scalar is Scalar.BLOB:
+            place = rows.schema.get_field_index(each.column)
+            rows = rows.set_column(place, each.column, pa.nulls(rows.num_rows, pa.string()))
+    return rows
 
 
 def _written_whole(path: str, pieces: Iterator[bytes]) -> int:

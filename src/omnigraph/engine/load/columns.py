@@ -26,6 +26,7 @@ _DATETIME_TEXT = (
     r"(?P<zone>(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)$"
 )
 _PLAIN_DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)?$"
+_MOMENT = pa.timestamp("ms", tz="UTC")
 _DAYS = (-719_162, 2_932_896)  # 0001-01-01, 9999-12-31
 _MILLISECONDS = (-62_135_596_800_000, 253_402_300_799_999)
 
@@ -48,6 +49,8 @@ def spelling_of(scalar: Scalar, value: object) -> Spelling:
 
 def stored_column(of: ValueType, column: pa.Array) -> pa.Array | None:
     """The column in the type's stored form; None if some value may not fit."""
+    if column.null_count == len(column):
+        return pa.nulls(len(column), arrow_type(of))
     match of.kind:
         case "scalar" | "enum":
             return _scalars(of.scalar, column)
@@ -78,7 +81,7 @@ def _scalar_json_type(scalar: Scalar, spelling: Spelling) -> pa.DataType:
 
 def _scalars(scalar: Scalar, column: pa.Array) -> pa.Array | None:
     if scalar is Scalar.BLOB:  # texts become bytes one by one
-        return pa.nulls(len(column), pa.large_binary()) if column.null_count == len(column) else None
+        return None
     if scalar in FLOATS:
         return _floats(scalar, column)
     if not has_two_spellings(scalar):
@@ -87,8 +90,7 @@ def _scalars(scalar: Scalar, column: pa.Array) -> pa.Array | None:
     if scalar is Scalar.DATE:
         return _dates(column) if from_text else _counted(column, _DAYS, pa.int32(), pa.date32())
     if scalar is Scalar.DATETIME:
-        moment = arrow_type(ValueType("scalar", scalar))
-        return _datetimes(column) if from_text else _counted(column, _MILLISECONDS, pa.int64(), moment)
+        return _datetimes(column) if from_text else _counted(column, _MILLISECONDS, pa.int64(), _MOMENT)
     if not from_text:
         return column
     return _cast(column, arrow_type(ValueType("scalar", scalar))) if _all_match(column, _INTEGER_TEXT) else None
@@ -129,13 +131,14 @@ def _counted(column: pa.Array, span: tuple[int, int], width: pa.DataType, kind: 
 
 
 def _dates(column: pa.Array) -> pa.Array | None:
-    return _cast(column, pa.date32())
+    dates = _cast(column, pa.date32())  # takes the year 0 too
+    return None if dates is None else _counted(pc.cast(dates, pa.int32()), _DAYS, pa.int32(), pa.date32())
 
 
 def _datetimes(column: pa.Array) -> pa.Array | None:
     if _all_match(column, _PLAIN_DATETIME):
         plain = _cast(column, pa.timestamp("ms"))
-        return None if plain is None else plain.cast(pa.timestamp("ms", tz="UTC"))
+        return None if plain is None else _counted(pc.cast(plain, pa.int64()), _MILLISECONDS, pa.int64(), _MOMENT)
     if not _all_match(column, _DATETIME_TEXT):
         return None
     date, time, fraction, zone = pc.extract_regex(column, pattern=_DATETIME_TEXT).flatten()
@@ -149,7 +152,7 @@ def _datetimes(column: pa.Array) -> pa.Array | None:
     east = pc.if_else(pc.starts_with(shifts, "-"), pc.negate(minutes), minutes)
     moment = pc.add(pc.cast(local, pa.int64()), pc.cast(digits, pa.int64()))
     moment = pc.subtract(moment, pc.multiply(east, 60_000))
-    return _counted(moment, _MILLISECONDS, pa.int64(), pa.timestamp("ms", tz="UTC"))
+    return _counted(moment, _MILLISECONDS, pa.int64(), _MOMENT)
 
 
 def _number(text: pa.Array, start: int, stop: int) -> pa.Array:

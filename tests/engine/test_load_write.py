@@ -1,0 +1,238 @@
+"""Loads through the public handle: modes, all or nothing, what a commit says, what stands after a refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph.engine.graph import Graph
+from omnigraph.errors import (
+    AlreadyExists,
+    ConstraintViolation,
+    InvalidData,
+    InvalidRequest,
+    KeyConflict,
+    LimitExceeded,
+)
+
+HARBOUR = (Path(__file__).parent.parent / "data" / "harbour.pg").read_text()
+
+VESSEL_1 = {"type": "Vessel", "data": {"imo": 1, "title": "Alma", "status": "active", "tonnage": 500.0}}
+VESSEL_2 = {"type": "Vessel", "data": {"imo": 2, "title": "Brig", "status": "laid-up"}}
+BERGEN = {"type": "Port", "data": {"country": "NO", "code": "BGO", "title": "Bergen"}}
+CALL = {"edge": "CallsAt", "from": "1", "to": '["BGO","NO"]', "id": "c1", "data": {"berth": "A"}}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    return omnigraph.init(tmp_path / "harbour", schema=HARBOUR)
+
+
+def counts(graph: Graph) -> dict[str, int]:
+    return {d.type_name: d.entity_count for d in graph.summary().datasets if d.entity_count}
+
+
+def records(graph: Graph) -> list[str]:
+    pieces = graph.export()
+    return b"".join(pieces).decode().splitlines()  # type: ignore[arg-type]
+
+
+def load(graph: Graph, *lines: dict[str, Any], mode: Any = "append", **more: Any) -> Any:
+    return graph.load(list(lines), mode=mode, **more)
+
+
+def test_a_load_is_one_commit_over_all_its_types(any_root: str) -> None:
+    graph = omnigraph.init(any_root, schema=HARBOUR)
+    result = load(graph, CALL, VESSEL_1, BERGEN, message="first")
+    assert result.commit is not None
+    assert result.commit.graph_commit_id.startswith("main@2-")
+    assert result.commit.message == "first"
+    assert result.total_entities == 3
+    assert {name: c.inserted for name, c in result.commit.counts.items()} == {
+        "node:Vessel": 1,
+        "node:Port": 1,
+        "edge:CallsAt": 1,
+    }
+    again = omnigraph.open(any_root)
+    assert again.head.graph_commit_id == result.commit.graph_commit_id
+    assert counts(again) == {"Vessel": 1, "Port": 1, "CallsAt": 1}
+
+
+def test_append_of_an_existing_id_is_refused_and_leaves_the_branch_as_it_was(graph: Graph) -> None:
+    load(graph, VESSEL_1, BERGEN)
+    head = graph.head.graph_commit_id
+    with pytest.raises(KeyConflict) as caught:
+        load(graph, VESSEL_2, VESSEL_1)
+    assert caught.value.details["entity_id"] == "1"
+    assert caught.value.line_number == 2
+    assert graph.head.graph_commit_id == head
+    assert counts(graph) == {"Vessel": 1, "Port": 1}
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_the_same_id_twice_is_refused_outside_merge(graph: Graph, mode: str) -> None:
+    with pytest.raises(KeyConflict):
+        load(graph, VESSEL_1, {**VESSEL_1}, mode=mode)
+    assert counts(graph) == {}
+
+
+def test_merge_replaces_the_whole_row_and_the_last_record_wins(graph: Graph) -> None:
+    load(graph, VESSEL_1)
+    result = load(
+        graph,
+        {"type": "Vessel", "data": {"imo": 1, "title": "First", "status": "active"}},
+        VESSEL_2,
+        {"type": "Vessel", "data": {"imo": 1, "title": "Last", "status": "scrapped"}},
+        mode="merge",
+    )
+    assert result.commit.counts["node:Vessel"].inserted == 1
+    assert result.commit.counts["node:Vessel"].updated == 1
+    assert [line for line in records(graph) if '"1"' in line] == [
+        '{"type":"Vessel","id":"1","data":{"imo":1,"status":"scrapped","title":"Last"}}'
+    ]
+
+
+def test_overwrite_replaces_the_types_that_occur_and_no_others(graph: Graph) -> None:
+    load(graph, VESSEL_1, VESSEL_2, BERGEN)
+    result = load(graph, {"type": "Vessel", "data": {"imo": 2, "title": "B", "status": "active"}}, mode="overwrite")
+    assert counts(graph) == {"Vessel": 1, "Port": 1}
+    change = result.commit.counts["node:Vessel"]
+    assert (change.inserted, change.updated, change.deleted) == (0, 1, 1)
+
+
+def test_overwrite_that_leaves_an_edge_hanging_is_refused(graph: Graph) -> None:
+    load(graph, VESSEL_1, VESSEL_2, BERGEN, CALL)
+    with pytest.raises(ConstraintViolation) as caught:
+        load(graph, VESSEL_2, mode="overwrite")
+    assert caught.value.details["code"] == "W006"
+    assert caught.value.details["entity_id"] == "c1"
+    assert counts(graph) == {"Vessel": 2, "Port": 1, "CallsAt": 1}
+    load(graph, VESSEL_2, {**CALL, "from": "2"}, mode="overwrite")
+    assert counts(graph) == {"Vessel": 1, "Port": 1, "CallsAt": 1}
+
+
+def test_an_edge_without_its_end_is_refused_with_its_line(graph: Graph) -> None:
+    load(graph, VESSEL_1)
+    with pytest.raises(ConstraintViolation) as caught:
+        load(graph, VESSEL_2, CALL)
+    assert caught.value.details["code"] == "W006"
+    assert caught.value.line_number == 2
+    assert counts(graph) == {"Vessel": 1}
+
+
+def test_edges_may_come_before_their_nodes(graph: Graph) -> None:
+    load(graph, CALL, BERGEN, VESSEL_1)
+    assert counts(graph) == {"Vessel": 1, "Port": 1, "CallsAt": 1}
+
+
+def test_cardinality_counts_what_is_there_and_what_comes(graph: Graph) -> None:
+    sailor = {"type": "Sailor", "id": "s1", "data": {"name": "Ines"}}
+    serves = {"edge": "ServesOn", "from": "s1", "to": "1"}
+    load(graph, VESSEL_1, VESSEL_2, sailor, serves)
+    with pytest.raises(ConstraintViolation) as caught:
+        load(graph, {**serves, "to": "2"})
+    assert caught.value.details["code"] == "W007"
+    assert caught.value.details["entity_id"] == "s1"
+
+
+def test_a_keyed_edge_is_replaced_by_merge_and_never_doubled(graph: Graph) -> None:
+    tows = {"edge": "Tows", "from": "1", "to": "2", "data": {"since": "2024-01-01"}}
+    load(graph, VESSEL_1, VESSEL_2, tows)
+    load(graph, {**tows, "data": {"since": "2025-01-01"}}, mode="merge")
+    assert counts(graph)["Tows"] == 1
+    assert '{"edge":"Tows","from":"1","to":"2","id":"[\\"1\\",\\"2\\"]","data":{"since":"2025-01-01"}}' in records(graph)
+
+
+def test_unkeyed_records_without_id_are_new_each_time(graph: Graph) -> None:
+    load(graph, {"type": "Sailor", "data": {"name": "Ines"}})
+    load(graph, {"type": "Sailor", "data": {"name": "Ines"}}, mode="merge")
+    assert counts(graph)["Sailor"] == 2
+
+
+def test_an_empty_input_commits_nothing(graph: Graph) -> None:
+    head = graph.head.graph_commit_id
+    result = graph.load(b"\n\n", mode="append")
+    assert not result
+    assert result.commit is None
+    assert graph.head.graph_commit_id == head
+
+
+def test_the_mode_is_never_guessed(graph: Graph) -> None:
+    with pytest.raises(InvalidRequest):
+        graph.load([VESSEL_1], mode="upsert")  # type: ignore[arg-type]
+
+
+def test_a_bad_record_names_its_line_and_leaves_nothing(graph: Graph) -> None:
+    with pytest.raises(InvalidData) as caught:
+        load(graph, VESSEL_1, {"type": "Vessel", "data": {"imo": 2, "title": "B", "status": "active", "knots": 3}})
+    assert caught.value.details["code"] == "W011"
+    assert caught.value.line_number == 2
+    assert counts(graph) == {}
+
+
+def test_export_and_overwrite_give_an_equal_graph(graph: Graph, tmp_path: Path) -> None:
+    load(graph, VESSEL_1, VESSEL_2, BERGEN, CALL, {"type": "Sailor", "id": "s1", "data": {"name": "A\nB \"q\" 漢"}})
+    graph.export(tmp_path / "all.jsonl")
+    other = omnigraph.init(tmp_path / "other", schema=HARBOUR)
+    other.load(tmp_path / "all.jsonl", mode="overwrite")
+    assert records(other) == records(graph)
+
+
+def test_load_from_forks_and_loads_as_one_version(graph: Graph) -> None:
+    load(graph, VESSEL_1)
+    result = load(graph, VESSEL_2, branch="drafts", from_="main")
+    assert result.branch_created
+    assert result.commit.graph_commit_id.startswith("drafts@1-")
+    assert result.commit.parent_commit_id == graph.head.graph_commit_id
+    assert counts(graph) == {"Vessel": 1}
+    assert counts(graph.on("drafts")) == {"Vessel": 2}
+    third = {"type": "Vessel", "data": {"imo": 3, "title": "C", "status": "active"}}
+    again = load(graph, third, branch="drafts", from_="main")
+    assert not again.branch_created
+    assert counts(graph.on("drafts")) == {"Vessel": 3}
+    graph.branches.create("other")
+    with pytest.raises(AlreadyExists):
+        load(graph, third, branch="drafts", from_="other")
+
+
+def test_a_failed_load_from_leaves_no_branch(graph: Graph) -> None:
+    with pytest.raises(ConstraintViolation):
+        load(graph, CALL, branch="drafts", from_="main")
+    assert [b.name for b in graph.branches.list()] == ["main"]
+
+
+def test_a_frame_is_loaded_by_its_columns(graph: Graph) -> None:
+    frame = pa.table({"imo": [1, 2], "title": ["Alma", "Brig"], "status": ["active", "laid-up"], "tonnage": [1.5, None]})
+    graph.load(frame, mode="append", type="Vessel")
+    edges = pa.table({"@src": ["1", "1"], "@dst": ["2", "2"], "lag": pa.array([1, None], pa.int64())})
+    graph.load(edges, mode="append", type="Follows")
+    assert counts(graph) == {"Vessel": 2, "Follows": 2}
+    with pytest.raises(InvalidData) as caught:
+        graph.load(pa.table({"imo": ["x"]}), mode="append", type="Vessel")
+    assert caught.value.details["property"] == "imo"
+    with pytest.raises(InvalidRequest):
+        graph.load(frame, mode="append")
+
+
+def test_a_ceiling_is_named(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_WRITE_ENTITIES", "1")
+    small = omnigraph.open(graph.uri)
+    with pytest.raises(LimitExceeded) as caught:
+        load(small, VESSEL_1, VESSEL_2)
+    assert caught.value.details == {"resource": "write_entities:node:Vessel", "limit": 1, "actual": 2}
+    load(small, VESSEL_1, VESSEL_2, mode="overwrite")
+
+
+def test_the_same_key_answers_the_first_receipt_and_another_body_is_refused(graph: Graph) -> None:
+    first = load(graph, VESSEL_1, idempotency_key="k1")
+    again = load(graph, VESSEL_1, idempotency_key="k1")
+    assert again.replayed
+    assert again.commit == first.commit
+    assert again.nodes == first.nodes
+    with pytest.raises(omnigraph.errors.IdempotencyKeyReused):
+        load(graph, VESSEL_2, idempotency_key="k1")
+    assert counts(graph) == {"Vessel": 1}
