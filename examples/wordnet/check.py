@@ -13,9 +13,10 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import omnigraph
 from examples.wordnet.records import FILES
@@ -23,13 +24,17 @@ from examples.wordnet.records import FILES
 SCHEMA = Path(__file__).with_name("wordnet.pg")
 
 
+Rows: TypeAlias = Sequence[Mapping[str, object]]
+Ask: TypeAlias = Callable[[str, Mapping[str, object]], Rows]  # query text and parameters -> rows, by whatever door
+
+
 @dataclass(frozen=True)
 class Question:
     """A query whose rows, taken through `shape`, are the answer."""
 
     source: str
-    shape: Callable[[omnigraph.Result], object]
-    params: dict[str, object] = field(default_factory=dict[str, object])
+    shape: Callable[[Rows], object]
+    params: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 @dataclass(frozen=True)
@@ -44,17 +49,19 @@ class Answer:
         return self.expected == self.got
 
 
-def number(result: omnigraph.Result) -> object:
-    return result.scalar()
+def number(rows: Rows) -> object:
+    """The only value of the only row."""
+    ((value,),) = (row.values() for row in rows)
+    return value
 
 
-def column(name: str) -> Callable[[omnigraph.Result], object]:
-    return lambda result: result[name]
+def column(name: str) -> Callable[[Rows], object]:
+    return lambda rows: [row[name] for row in rows]
 
 
-def lists(*names: str) -> Callable[[omnigraph.Result], object]:
+def lists(*names: str) -> Callable[[Rows], object]:
     """Rows as lists, the columns in this order."""
-    return lambda result: [[row[name] for name in names] for row in result]
+    return lambda rows: [[row[name] for name in names] for row in rows]
 
 
 def nodes(node_type: str) -> Question:
@@ -133,7 +140,7 @@ def question(name: str) -> Question:
     return FIXED[name]
 
 
-def questions(facts: dict[str, object]) -> Iterator[tuple[str, Question, object]]:
+def questions(facts: Mapping[str, object]) -> Iterator[tuple[str, Question, object]]:
     """Name, question and right answer of every fact; the counts one by one."""
     for name, expected in facts.items():
         if name == "counts":
@@ -145,11 +152,17 @@ def questions(facts: dict[str, object]) -> Iterator[tuple[str, Question, object]
             yield name, question(name), expected
 
 
-def ask(graph: omnigraph.Graph, facts: dict[str, object]) -> Iterator[Answer]:
+def answers(ask: Ask, facts: Mapping[str, object]) -> Iterator[Answer]:
+    """Ask for every fact."""
     for name, asked, expected in questions(facts):
         began = time.perf_counter()
-        got = asked.shape(graph.query(asked.source, asked.params))
+        got = asked.shape(ask(asked.source, asked.params))
         yield Answer(name, expected, got, time.perf_counter() - began)
+
+
+def asks(graph: omnigraph.Graph) -> Ask:
+    """The door of the Python API."""
+    return lambda source, params: list(graph.query(source, params))
 
 
 def sources(data: Path) -> list[Path]:
@@ -175,21 +188,26 @@ def shown(value: object) -> str:
     return text if len(text) <= 44 else text[:43] + "…"
 
 
+def reported(found: Iterable[Answer]) -> bool:
+    """Print a line for each answer. True if every one is right."""
+    verdicts: list[bool] = []
+    for answer in found:
+        verdicts.append(answer.right)
+        verdict = "ok   " if answer.right else "WRONG"
+        print(f"  {verdict} {answer.name:<34} {1000 * answer.seconds:8.1f} ms  {shown(answer.got)}")
+        if not answer.right:
+            print(f"        expected {json.dumps(answer.expected)}\n        got      {json.dumps(answer.got)}")
+    print(f"  {sum(verdicts)} of {len(verdicts)} answers are right")
+    return all(verdicts)
+
+
 def check(uri: str, data: Path, facts_path: Path) -> bool:
     """Load and ask; prints a table. True if every answer is right."""
     facts: dict[str, object] = json.loads(facts_path.read_text())
     print(f"WordNet from {data.name} into {uri}")
     with omnigraph.init(uri, schema=SCHEMA) as graph:
         load(graph, data)
-        answers = list(ask(graph, facts))
-    for answer in answers:
-        verdict = "ok   " if answer.right else "WRONG"
-        print(f"  {verdict} {answer.name:<34} {1000 * answer.seconds:8.1f} ms  {shown(answer.got)}")
-        if not answer.right:
-            print(f"        expected {json.dumps(answer.expected)}\n        got      {json.dumps(answer.got)}")
-    right = sum(answer.right for answer in answers)
-    print(f"  {right} of {len(answers)} answers are right")
-    return right == len(answers)
+        return reported(answers(asks(graph), facts))
 
 
 def main() -> int:
