@@ -157,6 +157,7 @@ def _command(data: Path, ports: dict[str, int]) -> list[str]:
         "-s3",
         f"-s3.port={ports['s3']}",
         f"-s3.port.grpc={ports['s3_grpc']}",
+        "-s3.autoCreateBucket=false",
         "-s3.port.iceberg=0",
         "-s3.port.lance=0",
         f"-s3.config={data / 's3.json'}",
