@@ -12,8 +12,8 @@ help: ## list the verbs
 setup: ## make .venv from the lock file, unless it stands
 	@$(PYTHON) scripts/setup.py
 
-demo: setup ## a running graph to play with, in ./demo (CHECK=1: question the running server and leave)
-	@$(BIN)/python -m examples.demo $(if $(CHECK),--check)
+demo: setup ## a running graph to play with, in ./demo (PORT=n; CHECK=1: question the running server and leave)
+	@$(BIN)/python -m examples.demo $(if $(CHECK),--check) $(if $(PORT),--port $(PORT))
 
 test: lint ## everything that must hold: format, lint, types, imports, tests, documents
 	$(BIN)/pytest -n $(JOBS) --dist loadgroup

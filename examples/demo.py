@@ -1,0 +1,184 @@
+"""A running graph to play with: an excerpt of WordNet in a local folder, behind a server.
+
+python -m examples.demo            what `make demo` does: serves ./demo until Ctrl-C; data stays for the next time
+python -m examples.demo --check    `make demo CHECK=1`: the same in a folder of its own; asks the running server for every
+                                   known answer, runs the commands it shows, stops the server, exits 0 if all is right
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+import omnigraph
+from examples.wordnet.check import SCHEMA, Ask, Rows, answers, load, reported
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+EXAMPLE = CHECKOUT / "examples" / "wordnet"
+GRAPH = "wordnet"
+READY_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 40  # above the server's own grace
+
+
+def prepare(root: Path) -> None:
+    """Make the graph below `root`, unless an earlier demo left it there whole."""
+    folder = root / "graphs" / f"{GRAPH}.omni"
+    with omnigraph.init(str(folder), schema=SCHEMA, exist_ok=True) as graph:
+        if not number_of_synsets(graph):
+            load(graph, EXAMPLE / "excerpt.jsonl.gz")
+
+
+def number_of_synsets(graph: omnigraph.Graph) -> object:
+    return graph.query("query q() { match { $s: Synset } return { count($s) as n } }").scalar()
+
+
+def program(name: str) -> str:
+    """A program of this environment."""
+    return str(Path(sys.executable).with_name(name))
+
+
+@contextmanager
+def server(root: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The server on a cluster root, ready to answer; stopped in order at the end. RuntimeError if it does not start."""
+    bind = f"127.0.0.1:{port}"
+    command = [program("omnigraph-server"), "--cluster", str(root), "--unauthenticated", "--bind", bind]
+    process = subprocess.Popen([*command, "--log-level", "warning"], cwd=CHECKOUT)
+    try:
+        wait_until_ready(process, f"http://{bind}")
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+
+
+def wait_until_ready(process: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + READY_SECONDS_MAX
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            if httpx.get(f"{url}/readyz", timeout=5).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass  # it does not listen yet
+        time.sleep(0.1)
+    raise RuntimeError("the server did not start; its reason stands above")
+
+
+def asks(url: str) -> Ask:
+    """The door of HTTP."""
+    client = httpx.Client(base_url=url, timeout=60)
+
+    def ask(source: str, params: Mapping[str, object]) -> Rows:
+        answer = client.post(f"/graphs/{GRAPH}/query", json={"query": source, "params": dict(params)})
+        answer.raise_for_status()
+        return answer.json()["rows"]
+
+    return ask
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A command to try, and what its answer holds."""
+
+    title: str
+    command: list[str]
+    holds: str
+
+
+def suggestions(url: str) -> list[Suggestion]:
+    body = {"query": 'query q() { match { $w: Word { lemma: "dog" }  $w sense $s } return { $s.definition } }'}
+    post = ["curl", "-s", f"{url}/graphs/{GRAPH}/query", "-H", "Content-Type: application/json", "-d", json.dumps(body)]
+    ask = [os.path.relpath(program("omnigraph"), CHECKOUT), "query", "--query", "examples/wordnet/queries.gq"]
+    at_server = ["--server", url, "--graph", GRAPH]
+    by_curl = [Suggestion("what a dog is", post, "genus Canis")] if shutil.which("curl") else []
+    return [
+        *by_curl,
+        Suggestion("kinds of dogs", [*ask, "kinds_of", "-p", "key=n02084071", *at_server], "n02085374"),
+        Suggestion("the biggest subjects", [*ask, "subjects", *at_server], "noun.animal"),
+    ]
+
+
+def introduce(url: str) -> None:
+    counts = json.loads((EXAMPLE / "facts.json").read_text())["counts"]
+    nodes = counts["Synset"] + counts["Word"]
+    edges = sum(counts.values()) - nodes
+    print(f"\nAn excerpt of WordNet, {nodes:,} nodes and {edges:,} edges, is served at {url}")
+    print("\nAsk it from another terminal, in this folder:\n")
+    for each in suggestions(url):
+        print(f"  # {each.title}\n  {shlex.join(each.command)}\n")
+
+
+def works(suggestion: Suggestion) -> bool:
+    """Run it as a reader would; tell what came if it is not what was promised."""
+    done = subprocess.run(suggestion.command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    good = done.returncode == 0 and suggestion.holds in done.stdout
+    print(f"  {'ok   ' if good else 'WRONG'} {suggestion.title}")
+    if not good:
+        print(f"{done.stdout}{done.stderr}")
+    return good
+
+
+def serve(root: Path, port: int) -> int:
+    prepare(root)
+    with server(root, port) as process:
+        introduce(f"http://127.0.0.1:{port}")
+        print("Ctrl-C ends it; the graph stays in ./demo.", flush=True)
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            return 0  # the terminal told the server too; leaving the block waits for it
+
+
+def check() -> int:
+    """Everything that `serve` does, and questions to the running server. 0 if every answer is right."""
+    with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
+        root, port = Path(folder), free_port()
+        url = f"http://127.0.0.1:{port}"
+        prepare(root)
+        with server(root, port) as process:
+            introduce(url)
+            right = reported(answers(asks(url), json.loads((EXAMPLE / "facts.json").read_text())))
+            right &= all([works(each) for each in suggestions(url)])
+        if process.returncode:
+            print(f"the server ended with {process.returncode}")
+    return 0 if right and not process.returncode else 1
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description="A running graph to play with: an excerpt of WordNet.")
+    arguments.add_argument("--check", action="store_true", help="question the running server and leave")
+    arguments.add_argument("--port", type=int, default=8080)
+    chosen = arguments.parse_args()
+    try:
+        return check() if chosen.check else serve(CHECKOUT / "demo", chosen.port)
+    except RuntimeError as failed:
+        print(f"demo: {failed}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
