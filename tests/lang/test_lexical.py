@@ -19,7 +19,9 @@ from omnigraph.lang.lexical import (
     string_value,
 )
 
-LEXIS = Lexis("Q001", InvalidQuery, ("{", "}", "(", ")", "[", "]", ":", ",", ".", "..", "<", ">", "<=", ">=", "=", "->"))
+LEXIS = Lexis(
+    "Q001", InvalidQuery, ("{", "}", "(", ")", "[", "]", ":", ",", ".", "..", "<", ">", "<=", ">=", "=", "->")
+)
 
 
 def spelled(text: str) -> list[str]:
@@ -50,7 +52,10 @@ def refused(text: str | bytes) -> Diagnostic:
         ("a-5", ["NAME a", "UNKNOWN -", "INT 5"]),
         ("a_-5", ["NAME a_", "UNKNOWN -", "INT 5"]),
         ('"x"-5', ['STRING "x"', "UNKNOWN -", "INT 5"]),
-        (")-5 ]-5 }-5", ["PUNCT )", "UNKNOWN -", "INT 5", "PUNCT ]", "UNKNOWN -", "INT 5", "PUNCT }", "UNKNOWN -", "INT 5"]),
+        (
+            ")-5 ]-5 }-5",
+            ["PUNCT )", "UNKNOWN -", "INT 5", "PUNCT ]", "UNKNOWN -", "INT 5", "PUNCT }", "UNKNOWN -", "INT 5"],
+        ),
         ("a -5", ["NAME a", "INT -5"]),
         ("(-5,-5>-5=-5", ["PUNCT (", "INT -5", "PUNCT ,", "INT -5", "PUNCT >", "INT -5", "PUNCT =", "INT -5"]),
         ("/**/-5", ["INT -5"]),
@@ -153,6 +158,6 @@ def test_tokens_and_blanks_are_the_whole_text(text: str) -> None:
     for token, end in zip(tokens, ends, strict=False):
         assert token.text == text[token.span.start : token.span.end]
         between = text[end : token.span.start]
-        assert not between or list(Lexer(between, LEXIS).tokens())[0].text == ""
+        assert not between or next(Lexer(between, LEXIS).tokens()).text == ""
         assert described(token)
     assert tokens[-1].span.end == len(text)

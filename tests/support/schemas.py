@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -14,6 +14,15 @@ from omnigraph.lang.lexical import string_literal
 HARBOUR_PATH = Path(__file__).parent.parent / "data" / "harbour.pg"
 HARBOUR = HARBOUR_PATH.read_text(encoding="utf-8")
 
+_SCALARS = ["String", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime"]
+_NAMES = ["a", "b", "c", "id", "type", "node", "enum", "true", "and", "a__2", "aB"]
+_VARIANTS = ["a", "b", "laid-up", "2nd", "-", "true", "A_b"]
+_TEXTS = ["x", 'quote " and \\ slash', "line\nbreak\ttab\rreturn", "é 𝄞 // no comment", "/* */"]
+_PATTERNS = ["^[A-Z]{3}$", "\\d+", '"', "é|ü"]
+_ARGUMENTS = ["", "(word)", '("t")', "(1)", "(1.5)", "(true)", "(-2e-3, a=1, b=false,)", '(w, c="x")', "(1e22)"]
+_SEPARATORS = ["\n", ",\n", " /* , */ ", "  ", " , // and\r\n\t"]
+_RANGES = {"F": ["0..", "..0.1", "-1..1e10", "-10..-3", "0..0,"], "I": ["0..", "..7", "007..150"]}
+
 
 def counter(start: int = 1) -> Callable[[], str]:
     """Ids 1, 2, 3, … of 16 hex digits."""
@@ -21,140 +30,145 @@ def counter(start: int = 1) -> Callable[[], str]:
     return lambda: f"{next(numbers):016x}"
 
 
-SCALARS = ["String", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime"]
-NAMES = ["a", "b", "c", "id", "type", "node", "enum", "true", "and", "a__2", "aB"]
-VARIANTS = ["a", "b", "laid-up", "2nd", "-", "true", "A_b"]
-TEXTS = ["x", 'quote " and \\ slash', "line\nbreak\ttab\rreturn", "é 𝄞 // no comment", "/* */"]
-PATTERNS = ["^[A-Z]{3}$", "\\d+", '"', "é|ü"]
+def schema_texts() -> st.SearchStrategy[str]:
+    """Texts of legal schemas. Drawn by seed: a text has too many parts to draw each from the strategy."""
+    return st.integers(0, 2**32).map(lambda seed: random_schema(random.Random(seed)))
 
 
-@st.composite
-def types(draw: st.DrawFn) -> str:
-    kind = draw(st.sampled_from(["scalar", "scalar", "list", "vector", "enum", "blob"]))
-    mark = draw(st.sampled_from(["", "?"]))
-    if kind == "scalar":
-        return draw(st.sampled_from(SCALARS)) + mark
-    if kind == "list":
-        return f"[{draw(st.sampled_from(SCALARS))}]{mark}"
-    if kind == "vector":
-        return f"Vector({draw(st.integers(1, 2**31 - 1))}){mark}"
-    if kind == "enum":
-        variants = draw(st.lists(st.sampled_from(VARIANTS), min_size=1, unique=True))
-        return f"enum({', '.join(variants)}{draw(st.sampled_from(['', ',']))}){mark}"
-    return f"Blob{mark}"
+def random_schema(chance: random.Random) -> str:
+    """The text of a legal schema, with a random layout."""
+    return _Writer(chance).schema()
 
 
-def _groupable(of: str) -> bool:
+class _Writer:
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.brought: dict[str, dict[str, str]] = {}  # interface -> property types by name
+        self.key_interface: str | None = None  # at most one, so that no node type gets two keys
+
+    def coin(self) -> bool:
+        return self.chance.random() < 0.5
+
+    def some(self, items: list[str], least: int = 0) -> list[str]:
+        return self.chance.sample(items, self.chance.randint(least, len(items))) if items else []
+
+    def schema(self) -> str:
+        interfaces = [f"I{number}" for number in range(self.chance.randint(0, 2))]
+        nodes = [f"N{number}" for number in range(self.chance.randint(0, 3))]
+        edges = [f"E{number}" for number in range(self.chance.randint(0, 2) if nodes else 0)]
+        blocks = [self.interface(name) for name in interfaces]
+        blocks += [self.node(name) for name in nodes]
+        blocks += [self.edge(name, self.chance.choice(nodes), self.chance.choice(nodes)) for name in edges]
+        self.chance.shuffle(blocks)
+        return self.chance.choice(["", "\ufeff", "// schema\n"]) + "\n".join(blocks)
+
+    def interface(self, name: str) -> str:
+        # Names of their own, so that no two declarations disagree; a shared name is tested by hand.
+        written, lines, keyed = self.properties(f"{name.lower()}_", may_be_key=self.key_interface is None)
+        self.brought[name] = written
+        if keyed:
+            self.key_interface = name
+        return self.block(f"interface {name}", lines)
+
+    def node(self, name: str) -> str:
+        implements = self.some(list(self.brought))
+        has_key = self.key_interface in implements
+        written, lines, keyed = self.properties("", may_be_key=not has_key)
+        for interface in implements:
+            written |= self.brought[interface]
+        rules = self.groups(written, [], may_be_key=not (keyed or has_key)) + self.value_rules(written)
+        words = f" implements {', '.join(implements)}" if implements else ""
+        return self.block(f"node {name} {self.other_notes()}{words}", lines + rules)
+
+    def edge(self, name: str, source: str, target: str) -> str:
+        written, lines, _ = self.properties("", may_be_key=False, on_edge=True)
+        rules = self.groups(written, ["@src", "@dst"], may_be_key=True)
+        card = self.chance.choice(["", "@card(0..1)", "@card(2..)", "@card(0..)"])
+        head = f"edge {name}: {source} -> {target} {card} {self.other_notes()}"
+        return self.block(head, lines + rules) if lines or rules or self.coin() else head
+
+    def block(self, head: str, lines: list[str]) -> str:
+        body = "".join(line + self.chance.choice(_SEPARATORS) for line in lines)
+        return f"{head} {{ {body} }}"
+
+    def type(self) -> str:
+        mark = self.chance.choice(["", "?"])
+        match self.chance.randint(0, 5):
+            case 0:
+                return f"[{self.chance.choice(_SCALARS)}]{mark}"
+            case 1:
+                return f"Vector({self.chance.randint(1, 2**31 - 1)}){mark}"
+            case 2:
+                return f"enum({', '.join(self.some(_VARIANTS, 1))}{self.chance.choice(['', ','])}){mark}"
+            case 3:
+                return f"Blob{mark}"
+            case _:
+                return f"{self.chance.choice(_SCALARS)}{mark}"
+
+    def properties(
+        self, prefix: str, *, may_be_key: bool, on_edge: bool = False
+    ) -> tuple[dict[str, str], list[str], bool]:
+        """Types by name, the lines, and whether a note made a key."""
+        written: dict[str, str] = {}
+        lines: list[str] = []
+        keyed = False
+        for name in self.some(_NAMES)[:4]:
+            of = self.type()
+            notes = [self.other_notes()]
+            if may_be_key and not keyed and not on_edge and _fits_key(of) and self.coin():
+                notes.append("@key")
+                keyed = True
+            if _fits_unique(of) and self.coin():
+                notes.append("@unique")
+            if not of.startswith("Blob") and self.coin():
+                notes.append("@index")
+            texts = [other for other, kind in written.items() if kind.rstrip("?") == "String"]
+            if of.startswith("Vector") and texts and not on_edge and self.coin():
+                model = self.chance.choice(["", ', model="m"'])
+                notes.append(f'@embed("{self.chance.choice(texts)}"{model})')
+            self.chance.shuffle(notes)
+            written[prefix + name] = of
+            lines.append(f"{prefix}{name}: {of} {' '.join(notes)}")
+        return written, lines, keyed
+
+    def other_notes(self) -> str:
+        notes: list[str] = []
+        if self.coin():
+            notes.append(f"@description({string_literal(self.chance.choice(_TEXTS))})")
+        if self.coin():
+            notes.append(f"@shown{self.chance.choice(_ARGUMENTS)}")
+        self.chance.shuffle(notes)
+        return " ".join(notes)
+
+    def groups(self, written: dict[str, str], ends: list[str], *, may_be_key: bool) -> list[str]:
+        rules: list[str] = []
+        keys = [name for name, of in written.items() if _fits_key(of)]
+        if may_be_key and (keys or ends) and self.coin():
+            members = ends + self.some(keys, 0 if ends else 1)
+            self.chance.shuffle(members)
+            rules.append(f"@key({', '.join(members)})")
+        for kind, names in (
+            ("unique", ends + [name for name, of in written.items() if _fits_unique(of)]),
+            ("index", ends + [name for name, of in written.items() if not of.startswith("Blob")]),
+        ):
+            if names and self.coin():
+                rules.append(f"@{kind}({', '.join(self.some(names, 1))})")
+        return rules
+
+    def value_rules(self, written: dict[str, str]) -> list[str]:
+        rules: list[str] = []
+        for name, of in written.items():
+            if of.rstrip("?") in ("F32", "F64", "I32", "I64", "U32", "U64") and self.coin():
+                kind = "F" if of.startswith("F") else "I"
+                rules.append(f"@range({name}, {self.chance.choice(_RANGES[kind])})")
+            if of.startswith(("String", "enum")) and self.coin():
+                rules.append(f"@check({name}, {string_literal(self.chance.choice(_PATTERNS))})")
+        return rules
+
+
+def _fits_unique(of: str) -> bool:
     return not of.startswith(("[", "Vector", "Blob"))
 
 
-@st.composite
-def _other_notes(draw: st.DrawFn) -> list[str]:
-    notes: list[str] = []
-    if draw(st.booleans()):
-        notes.append(f"@description({string_literal(draw(st.sampled_from(TEXTS)))})")
-    if draw(st.booleans()):
-        argument = draw(
-            st.sampled_from(
-                ["", "(word)", '("text")', "(1)", "(1.5)", "(true)", "(-2e-3, a=1, b=false,)", '(w, c="x")', "(1e22)"]
-            )
-        )
-        notes.append(f"@shown{argument}")
-    return notes
-
-
-@st.composite
-def _properties(draw: st.DrawFn, allow: bool, edge: bool = False) -> tuple[dict[str, str], list[str], bool]:
-    """Types by name, the lines, and whether a note made a key."""
-    names = draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
-    written: dict[str, str] = {}
-    lines: list[str] = []
-    keyed = False
-    for name in names:
-        of = draw(types())
-        notes: list[str] = draw(_other_notes())
-        if _groupable(of) and not of.endswith("?") and not keyed and not edge and allow and draw(st.booleans()):
-            notes.append("@key")
-            keyed = True
-        if _groupable(of) and draw(st.booleans()):
-            notes.append("@unique")
-        if not of.startswith("Blob") and draw(st.booleans()):
-            notes.append("@index")
-        texts = [other for other, kind in written.items() if kind.rstrip("?") == "String"]
-        if of.startswith("Vector") and texts and not edge and draw(st.booleans()):
-            model = draw(st.sampled_from(["", ', model="m"']))
-            notes.append(f'@embed("{draw(st.sampled_from(texts))}"{model})')
-        written[name] = of
-        lines.append(f"{name}: {of} {' '.join(draw(st.permutations(notes)))}")
-    return written, lines, keyed
-
-
-@st.composite
-def _groups(draw: st.DrawFn, written: dict[str, str], keyed: bool, edge: bool) -> list[str]:
-    ends = ["@src", "@dst"] if edge else []
-    rules: list[str] = []
-    keys = ends + [name for name, of in written.items() if _groupable(of) and not of.endswith("?")]
-    if not keyed and keys and draw(st.booleans()):
-        chosen = set(ends) | set(draw(st.lists(st.sampled_from(keys), min_size=1, unique=True)))
-        rules.append(f"@key({', '.join(draw(st.permutations(sorted(chosen))))})")
-    uniques = ends + [name for name, of in written.items() if _groupable(of)]
-    indexes = ends + [name for name, of in written.items() if not of.startswith("Blob")]
-    for kind, names in (("unique", uniques), ("index", indexes)):
-        if names and draw(st.booleans()):
-            rules.append(f"@{kind}({', '.join(draw(st.lists(st.sampled_from(names), min_size=1, unique=True)))})")
-    return rules
-
-
-def _values_rules(draw: Any, written: dict[str, str]) -> list[str]:
-    rules: list[str] = []
-    for name, of in written.items():
-        bare = of.rstrip("?")
-        if bare in ("F32", "F64") and draw(st.booleans()):
-            rules.append(f"@range({name}, {draw(st.sampled_from(['0..', '..0.1', '-1..1e10', '-10..-3', '0..0,']))})")
-        if bare in ("I32", "I64", "U32", "U64") and draw(st.booleans()):
-            rules.append(f"@range({name}, {draw(st.sampled_from(['0..', '..7', '007..150']))})")
-        if (bare == "String" or bare.startswith("enum")) and draw(st.booleans()):
-            rules.append(f"@check({name}, {string_literal(draw(st.sampled_from(PATTERNS)))})")
-    return rules
-
-
-@st.composite
-def schema_texts(draw: st.DrawFn) -> str:
-    """The text of a legal schema."""
-    blocks: list[str] = []
-    interfaces = [f"I{number}" for number in range(draw(st.integers(0, 2)))]
-    brought: dict[str, dict[str, str]] = {}
-    brought_keys: set[str] = set()
-    for name in interfaces:
-        # Names of their own, so that no type is in conflict; a shared name is tested by hand.
-        written, lines, keyed = draw(_properties(allow=not brought_keys))
-        lines = [f"{name.lower()}_{line}" for line in lines]
-        lines = [line.replace('@embed("', f'@embed("{name.lower()}_') for line in lines]
-        brought[name] = {f"{name.lower()}_{prop}": of for prop, of in written.items()}
-        if keyed:
-            brought_keys.add(name)
-        blocks.append(_block(draw, f"interface {name}", lines))
-    nodes = [f"N{number}" for number in range(draw(st.integers(0, 3)))]
-    for name in nodes:
-        implements = draw(st.lists(st.sampled_from(interfaces), unique=True)) if interfaces else []
-        has_key = bool(brought_keys & set(implements))
-        written, lines, keyed = draw(_properties(allow=not has_key))
-        everything = {**written, **{prop: of for i in implements for prop, of in brought[i].items()}}
-        rules = draw(_groups(everything, keyed or has_key, False)) + _values_rules(draw, everything)
-        words = f" implements {', '.join(implements)}" if implements else ""
-        blocks.append(_block(draw, f"node {name} {' '.join(draw(_other_notes()))}{words}", lines + rules))
-    for number in range(draw(st.integers(0, 2)) if nodes else 0):
-        source, target = draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes))
-        written, lines, _ = draw(_properties(allow=False, edge=True))
-        rules = draw(_groups(written, False, True))
-        card = draw(st.sampled_from(["", "@card(0..1)", "@card(2..)", "@card(0..)"]))
-        head = f"edge E{number}: {source} -> {target} {card} {' '.join(draw(_other_notes()))}"
-        blocks.append(_block(draw, head, lines + rules) if lines or rules or draw(st.booleans()) else head)
-    order = draw(st.permutations(blocks))
-    return draw(st.sampled_from(["", "\ufeff", "// schema\n"])) + "\n".join(order)
-
-
-def _block(draw: Any, head: str, lines: list[str]) -> str:
-    separators = st.sampled_from(["\n", ",\n", " /* , */ ", "  ", " , // and\r\n\t"])
-    body = "".join(line + draw(separators) for line in lines)
-    return f"{head} {{ {body} }}"
+def _fits_key(of: str) -> bool:
+    return _fits_unique(of) and not of.endswith("?")

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from omnigraph.errors import FormatMismatch
 from omnigraph.lang.schema.catalog import Arguments, BareWord, Catalog, EdgeType, Interface, NodeType, Property
@@ -33,7 +33,6 @@ def exact(catalog: Catalog) -> str:
 
 
 @given(schema_texts())
-@settings(max_examples=40)
 def test_a_catalog_reads_back_from_json_and_from_text(text: str) -> None:
     catalog = compiled(text)
     assert exact(catalog_from_json(catalog_to_json(catalog))) == exact(catalog)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from omnigraph.errors import InvalidSchema
 from omnigraph.lang.diagnostics import Diagnostic, SourceText, Span
@@ -288,7 +288,6 @@ def test_a_difference_that_no_rule_explains_is_refused() -> None:
 
 
 @given(schema_texts())
-@settings(max_examples=30)
 def test_a_schema_migrates_to_itself_without_steps(text: str) -> None:
     catalog = compiled(text)
     printed = schema_text(catalog) + "// layout\n"
@@ -298,7 +297,6 @@ def test_a_schema_migrates_to_itself_without_steps(text: str) -> None:
 
 
 @given(schema_texts(), schema_texts())
-@settings(max_examples=40)
 def test_a_plan_that_is_supported_leads_to_the_desired_schema(accepted: str, desired: str) -> None:
     before = compiled(accepted)
     plan = plan_migration(before, accepted, desired, mint=counter(1000))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidSchema
@@ -108,7 +108,6 @@ def test_bounds_of_a_range_are_signed_and_either_may_be_absent() -> None:
 
 
 @given(schema_texts())
-@settings(max_examples=40)
 def test_every_legal_text_parses_to_places_inside_it(text: str) -> None:
     for declaration in parse_schema(text).declarations:
         assert text[declaration.name.span.start : declaration.name.span.end] == declaration.name.text
@@ -123,7 +122,6 @@ def code_of(text: str) -> str | None:
 
 
 @given(st.data())
-@settings(max_examples=60)
 def test_a_broken_text_is_refused_and_nothing_else_happens(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(HARBOUR)))
     end = data.draw(st.integers(start, min(start + 8, len(HARBOUR))))
