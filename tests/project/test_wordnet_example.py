@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from omnigraph.lang.query.check import check as checked_queries
 
 from examples.wordnet import check, convert, excerpt, facts, records
+from omnigraph.lang.query.check import check as checked_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 
