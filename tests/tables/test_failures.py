@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.proxy import Fault, S3Proxy, corrupt, lose_after, lose_before, refuse, truncate
-from support.seaweed import S3Server
 
 from omnigraph.errors import InternalError, OmnigraphError, StorageClass, StorageFailure, StoragePhase
 from omnigraph.store.open import open_store
 from omnigraph.tables.failures import RAISED_BELOW, storage_class, storage_failures
 from omnigraph.tables.indexes import build_scalar_index, lookup_ids
 from omnigraph.tables.store import TableStore
+from support.proxy import Fault, S3Proxy, corrupt, lose_after, lose_before, refuse, truncate
+from support.seaweed import S3Server
 from tables.samples import ids, ports, write
 
 PUT = "LanceError(IO): single PUT of g/data/1.lance failed after 2.5s (626 bytes): Generic S3 error: Error performing PUT "

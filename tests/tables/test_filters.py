@@ -64,7 +64,7 @@ SCHEMA = table_schema(NodeType("c0", "Odd", tuple(prop(name, STRING) for name in
 def odd(tmp_path_factory: pytest.TempPathFactory) -> TableVersion:
     """Every awkward text once, as id and in every column."""
     tables = TableStore(open_store(Path(tmp_path_factory.mktemp("odd"))))
-    rows = pa.table({name: AWKWARD for name in SCHEMA.names})
+    rows = pa.table(dict.fromkeys(SCHEMA.names, AWKWARD))
     return tables.open(write(tables, None, rows, schema=SCHEMA).pin)
 
 

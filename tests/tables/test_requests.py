@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.proxy import S3Proxy
-from support.seaweed import S3Server
 
 from omnigraph.manifest.model import TablePin
 from omnigraph.store.open import open_store
@@ -14,6 +12,8 @@ from omnigraph.tables.changes import difference
 from omnigraph.tables.indexes import build_scalar_index, lookup_ids
 from omnigraph.tables.stage import Committed
 from omnigraph.tables.store import TableStore
+from support.proxy import S3Proxy
+from support.seaweed import S3Server
 from tables.samples import GROWN_PORTS, at, ports, write
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.errors import InternalError
+from omnigraph.errors import ConstraintViolation, InternalError
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.types import Scalar, ValueType, scalar
 from omnigraph.manifest.model import TablePin
@@ -89,6 +90,22 @@ def test_overwrite_without_rows_empties_the_table(tables: TableStore) -> None:
 def test_rows_may_come_as_a_stream_in_several_batches(tables: TableStore) -> None:
     reader = pa.concat_tables([ports("ro", "le"), ports("ha")]).to_reader(max_chunksize=1)
     assert ids(tables, write(tables, None, reader).pin) == ["ro", "le", "ha"]
+
+
+def test_an_error_of_the_stream_of_rows_comes_out_as_it_is(tables: TableStore) -> None:
+    first = write(tables, None, ports("ro"))
+    refused = ConstraintViolation("no", rule_code="W001", constraint="c", entity_kind="node", type_name="Port")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from ports("le").to_batches()
+        raise refused
+
+    with pytest.raises(ConstraintViolation) as raised:
+        write(tables, first.pin, pa.RecordBatchReader.from_batches(PORTS, batches()))
+    assert raised.value is refused
+    nameless = pa.table({"__id": pa.array(["x", None], pa.utf8())})
+    with pytest.raises(InternalError, match="id"):
+        write(tables, first.pin, nameless.to_reader(max_chunksize=1))
 
 
 def test_columns_that_are_left_out_become_null(tables: TableStore) -> None:

@@ -14,6 +14,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import InternalError
 from omnigraph.tables.columns import fields_of, is_blob
+from omnigraph.tables.failures import RAISED_BELOW
 from omnigraph.tables.store import stored_field
 from omnigraph.tables.version import TableVersion
 
@@ -32,9 +33,20 @@ def written_rows(
     if rows is None or (isinstance(rows, pa.Table) and rows.num_rows == 0):
         return []
     target = _target(version, schema, missing, rows.schema)
-    data = _fitted_table(rows, target) if isinstance(rows, pa.Table) else _fitted_reader(rows, target)
     mode = "overwrite" if missing else "append"
-    written = write_fragments(data, version.dataset, mode=mode, max_rows_per_file=ROWS_PER_FILE)
+    if isinstance(rows, pa.Table):
+        return _write(version, _fitted_table(rows, target), mode)
+    source = _Fitted(rows, target)
+    try:
+        return _write(version, source.reader(), mode)
+    except RAISED_BELOW:
+        if source.failure is not None:
+            raise source.failure from None
+        raise
+
+
+def _write(version: TableVersion, rows: pa.Table | pa.RecordBatchReader, mode: str) -> list[FragmentMetadata]:
+    written = write_fragments(rows, version.dataset, mode=mode, max_rows_per_file=ROWS_PER_FILE)
     assert isinstance(written, list)
     return written
 
@@ -57,13 +69,28 @@ def _fitted_table(rows: pa.Table, target: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(_columns(rows, target), schema=target)
 
 
-def _fitted_reader(rows: pa.RecordBatchReader, target: pa.Schema) -> pa.RecordBatchReader:
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in cast("Iterator[pa.RecordBatch]", rows):
-            _refuse_blobs(batch.schema, target, batch)
-            yield pa.RecordBatch.from_arrays(_columns(batch, target), schema=target)
+class _Fitted:
+    """A stream of rows brought into the table's columns.
 
-    return pa.RecordBatchReader.from_batches(target, batches())
+    The library sees an exception of the stream as one of its own; the real one is kept in `failure`.
+    """
+
+    def __init__(self, rows: pa.RecordBatchReader, target: pa.Schema) -> None:
+        self._rows = rows
+        self._target = target
+        self.failure: Exception | None = None
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self._target, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in cast("Iterator[pa.RecordBatch]", self._rows):
+                _refuse_blobs(batch.schema, self._target, batch)
+                yield pa.RecordBatch.from_arrays(_columns(batch, self._target), schema=self._target)
+        except Exception as error:  # whatever it is, it is raised again by who asked for the write
+            self.failure = error
+            raise
 
 
 def _columns(rows: pa.Table | pa.RecordBatch, target: pa.Schema) -> list[pa.Array | pa.ChunkedArray]:
