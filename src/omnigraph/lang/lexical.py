@@ -72,7 +72,7 @@ _TOKEN_FORMS = (
     ("META", r"@[a-z_][A-Za-z0-9_]*"),
     ("DEC", _SIGN + r"[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)"),
     ("INT", _SIGN + r"[0-9]+"),
-    ("STRING", r'"(?:[^"\\]|\\["\\nrt])*"'),
+    ("STRING", r'"[^"\\]*+(?:\\["\\nrt][^"\\]*+)*+"'),
 )
 _VARIANT = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

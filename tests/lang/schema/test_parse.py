@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidSchema
 from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.parse import parse_schema
 from omnigraph.lang.schema.syntax import EnumSyntax, NodeDecl, Value, Word
-from support.schemas import HARBOUR, schema_texts
+from support.schemas import HARBOUR, counter, schema_texts
 
 
 def node(text: str) -> NodeDecl:
@@ -119,6 +121,15 @@ def code_of(text: str) -> str | None:
     except InvalidSchema as refusal:
         return refusal.diagnostic.code
     return None
+
+
+def test_a_text_may_nest_and_repeat_without_end_before_it_is_refused() -> None:
+    with pytest.raises(InvalidSchema) as caught:
+        compile_schema(f"node A {{ a: {'[' * 3_000}I32{']' * 3_000} }}", mint=counter())
+    assert caught.value.diagnostic.code == "S006"
+    assert code_of("node A { a: " + "[" * 3_000) == "S001"
+    assert code_of("node A @description(" + '"' + "\\n" * 20_000) == "S001"
+    assert code_of("/*" * 20_000) == "S001"
 
 
 @given(st.data())

@@ -225,15 +225,21 @@ def _type(tree: Tree, lexer: Lexer) -> TypeSyntax:
 
 
 def _type_form(tree: Tree, lexer: Lexer) -> TypeForm:
+    depth = 0
+    while tree.data == "list":  # no recursion: a text may nest as deep as it likes before it is refused
+        tree = cast("Tree", tree.children[0])
+        depth += 1
+    form: TypeForm
     match tree.data:
         case "scalar":
-            return ScalarSyntax(_word(tree.children[0]))
-        case "list":
-            return ListSyntax(_type_form(cast("Tree", tree.children[0]), lexer))
+            form = ScalarSyntax(_word(tree.children[0]))
         case "vector":
-            return VectorSyntax(_unsigned(tree.children[0], lexer))
+            form = VectorSyntax(_unsigned(tree.children[0], lexer))
         case _:
-            return EnumSyntax(tuple(_word(leaf) for leaf in tree.children))
+            form = EnumSyntax(tuple(_word(leaf) for leaf in tree.children))
+    for _ in range(depth):
+        form = ListSyntax(form)
+    return form
 
 
 def _group(tree: Tree) -> GroupDecl:
