@@ -9,7 +9,7 @@ import html
 import io
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,10 +43,12 @@ def cell_text(value: Any, width: int = _CELL_WIDTH) -> str:
     if value is None:
         return NULL
     if isinstance(value, list):
-        shown = ", ".join(cell_text(v, width) for v in value[:4])
-        text = f"[{shown}]" if len(value) <= 4 else f"[{shown}, … ×{len(value)}]"
+        items = cast("list[Any]", value)
+        shown = ", ".join(cell_text(item, width) for item in items[:4])
+        text = f"[{shown}]" if len(items) <= 4 else f"[{shown}, … ×{len(items)}]"
     elif isinstance(value, dict):
-        text = "{" + ", ".join(f"{k}: {cell_text(v, width)}" for k, v in value.items() if v is not None) + "}"
+        fields = cast("dict[str, Any]", value)
+        text = "{" + ", ".join(f"{k}: {cell_text(v, width)}" for k, v in fields.items() if v is not None) + "}"
     elif isinstance(value, bool):
         text = "true" if value else "false"
     else:

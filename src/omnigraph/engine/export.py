@@ -33,21 +33,26 @@ class ExportInfo:
         return {"graph_commit_id": self.commit_id, "entities": self.entities, "bytes": self.bytes}
 
 
-def export_lines(
+def export_pieces(
+    state: Pinned, *, types: Sequence[str] | None = None, progress: ReportProgress | None = None
+) -> Iterator[bytes]:
+    """The records in pieces of whole lines. Raises InvalidRequest at once for a type that the schema lacks."""
+    return _pieces(state, _chosen(state, types), progress)
+
+
+def export_to(
     state: Pinned,
-    out: str | PathLike[str] | IO[bytes] | None,
+    out: str | PathLike[str] | IO[bytes],
     *,
     types: Sequence[str] | None = None,
     progress: ReportProgress | None = None,
-) -> ExportInfo | Iterator[bytes]:
-    """To a path (a temporary file, renamed when it is whole) or a binary file; without `out`, the pieces.
+) -> ExportInfo:
+    """To a path (a temporary file, renamed when it is whole) or a binary file.
 
     Raises InvalidRequest for a type that the schema lacks or a path that can't be written, StorageFailure.
     """
     chosen = _chosen(state, types)
     pieces = _pieces(state, chosen, progress)
-    if out is None:
-        return pieces
     entities = sum(state.snapshot.row_count(entity.id) for entity in chosen)
     if isinstance(out, (str, PathLike)):
         return ExportInfo(state.commit_id, entities, _written_whole(fspath(out), pieces))

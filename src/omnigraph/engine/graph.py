@@ -18,7 +18,7 @@ from typing import IO, Any, Literal, Self
 from omnigraph.engine import branches as branch_ops
 from omnigraph.engine import commits as commit_ops
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.export import ExportInfo, export_lines
+from omnigraph.engine.export import ExportInfo, export_pieces, export_to
 from omnigraph.engine.fork_load import load_into_fork
 from omnigraph.engine.load.input import LoadInput, digest_of, load_source
 from omnigraph.engine.load.operation import LoadOperation, Mode
@@ -242,7 +242,17 @@ class Graph(AbstractContextManager["Graph"]):
         Raises InvalidRequest for an unknown type, the errors of the selector, StorageFailure.
         """
         state = pinned(self._core, self._selector(branch, snapshot), self.branch)
-        return export_lines(state, out, types=types, progress=reporter(progress, "export"))
+        report = reporter(progress, "export")
+        if out is None:
+            return export_pieces(state, types=types, progress=report)
+        return export_to(state, out, types=types, progress=report)
+
+    def export_stream(
+        self, *, types: list[str] | None = None, branch: str | None = None, snapshot: str | None = None
+    ) -> tuple[str, Iterator[bytes]]:
+        """The commit whose state is exported, and its load records in pieces. Raises as `export`."""
+        state = pinned(self._core, self._selector(branch, snapshot), self.branch)
+        return state.commit_id, export_pieces(state, types=types)
 
     # writing
 

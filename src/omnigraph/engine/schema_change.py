@@ -39,7 +39,7 @@ def migration(core: GraphCore, snapshot: Snapshot, desired_source: str) -> Migra
         table = snapshot.table(type_id)
         if table is None or table.schema.get_field_index(column) < 0:
             return False
-        return any(batch.num_rows for batch in table.scan([column], filter=pc.field(column).is_valid()))
+        return table.scan([column], filter=pc.field(column).is_valid()).read_all().num_rows > 0
 
     return with_row_warnings(plan, snapshot.row_count, has_values)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.constraints.order import first_row, place_of
+from omnigraph.engine.constraints.order import first_row, place_of, truths
 from omnigraph.engine.constraints.violation import Violation, quoted, reporter, violation_at
 from omnigraph.engine.identity import derived_ids
 from omnigraph.lang.schema.catalog import CheckRule, EntityType, NodeType, Property, RangeRule
@@ -138,13 +138,12 @@ def _not_all(column: pa.ChunkedArray, test: Callable[[pa.Array], pa.Array]) -> p
 
 def _some_item_fails(lists: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """For each list, whether the test is false for an item; null items pass."""
-    if pa.types.is_fixed_size_list(lists.type):
-        lists = lists.cast(pa.list_(lists.type.value_type))
     passed = pc.fill_null(test(pc.list_flatten(lists)), True)
     bad = np.zeros(len(lists), dtype=bool)
     if not pc.all(passed, min_count=0).as_py():
-        parents = np.asarray(pc.list_parent_indices(lists))
-        bad[parents[~np.asarray(passed, dtype=bool)]] = True
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        parents = np.repeat(np.arange(len(lists)), lengths)  # of what flattening kept: null lists have no items
+        bad[parents[~truths(passed)]] = True
     return pa.array(bad)
 
 

@@ -68,7 +68,7 @@ def _cast(entity: EntityType, columns: dict[str, pa.ChunkedArray], length: int) 
     schema = rows_schema(entity)
     properties = {p.column: p for p in entity.properties}
     arrays: list[pa.ChunkedArray | pa.Array] = []
-    for field in schema:
+    for field in (schema.field(place) for place in range(len(schema.names))):
         if field.name == LINE_NUMBER:
             arrays.append(pa.array(np.arange(1, length + 1)))
             continue

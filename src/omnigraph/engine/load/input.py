@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -60,10 +61,8 @@ def digest_of(data: LoadData) -> tuple[LoadData, str]:
 
 
 def _lines(data: Any) -> Iterator[bytes]:
-    import json
-
     if isinstance(data, (bytes, bytearray, memoryview)):
-        yield bytes(data)
+        yield bytes(cast(bytes, data))
         return
     if hasattr(data, "read"):
         content = data.read()

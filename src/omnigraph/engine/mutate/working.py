@@ -32,7 +32,7 @@ class WorkingType:
         self.snapshot = snapshot
         self.entity = entity
         self.schema = table_schema(entity)
-        self._open_schema = pa.schema([f.with_nullable(True) for f in self.schema])
+        self._open_schema = pa.schema([self.schema.field(i).with_nullable(True) for i in range(len(self.schema.names))])
         self._pending: list[dict[str, Any]] = []
         self._overlay = self._open_schema.empty_table()
         self._minted: set[str] = set()

@@ -1,0 +1,1 @@
+"""A cluster: one folder that declares graphs and schemas, one storage root that holds them."""

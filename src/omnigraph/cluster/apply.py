@@ -1,0 +1,96 @@
+"""Bring a cluster's storage to what its folder declares: graphs that are missing are made, schemas that differ applied.
+
+Every step is one publication and can be repeated; a run that was cut short is finished by the next. Graphs that the
+folder no longer declares are left alone and reported.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from omnigraph.cluster.config import GRAPH_SUFFIX, GRAPHS_FOLDER, ClusterConfig, GraphConfig, graph_root, read_config
+from omnigraph.cluster.ownership import acquire
+from omnigraph.engine.graph import Graph, init_graph, open_graph
+from omnigraph.errors import GraphNotFound, OmnigraphError, StorageFailure, StoragePhase
+from omnigraph.store.base import StoreError
+from omnigraph.store.open import open_store
+
+Change = Literal["created", "schema_changed", "unchanged", "undeclared", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphApplied:
+    """What became of one graph."""
+
+    graph_id: str
+    change: Change
+    commit_id: str | None = None
+    error: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"graph_id": self.graph_id, "change": self.change, "graph_commit_id": self.commit_id}
+        if self.error is not None:
+            body["error"] = self.error
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyReport:
+    storage: str
+    graphs: tuple[GraphApplied, ...]
+
+    @property
+    def outcome(self) -> Literal["done", "partial", "failed"]:
+        failed = sum(graph.change == "failed" for graph in self.graphs)
+        if not failed:
+            return "done"
+        changed = any(graph.change in ("created", "schema_changed") for graph in self.graphs)
+        return "partial" if changed else "failed"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"outcome": self.outcome, "storage": self.storage, "graphs": [g.to_dict() for g in self.graphs]}
+
+
+def apply(
+    config_dir: str | os.PathLike[str], *, actor: str | None = None, allow_data_loss: bool = False
+) -> ApplyReport:
+    """Apply a folder. Holds the root's lock meanwhile.
+
+    Raises InvalidConfig before anything is touched, LockHeld, StorageFailure. What goes wrong with one graph is told in
+    the report and does not stop the others.
+    """
+    config = read_config(config_dir)
+    with acquire(config.storage):
+        declared = [_applied(config, graph, actor, allow_data_loss) for graph in config.graphs]
+        known = {graph.id for graph in config.graphs}
+        others = [GraphApplied(g, "undeclared") for g in stored_graphs(config.storage) if g not in known]
+    return ApplyReport(config.storage, (*declared, *others))
+
+
+def stored_graphs(storage: str) -> list[str]:
+    """Ids of the graphs below a root, in byte order. One LIST. Raises StorageFailure."""
+    try:
+        folders = open_store(storage).list_folders(GRAPHS_FOLDER)
+    except StoreError as error:
+        raise StorageFailure("The list of graphs can't be read.", cls=error.cls, phase=StoragePhase.READ) from None
+    return [name.removesuffix(GRAPH_SUFFIX) for name in folders if name.endswith(GRAPH_SUFFIX)]
+
+
+def _applied(config: ClusterConfig, declared: GraphConfig, actor: str | None, allow_data_loss: bool) -> GraphApplied:
+    root = graph_root(config.storage, declared.id)
+    try:
+        try:
+            graph = open_graph(root, actor=actor)
+        except GraphNotFound:
+            made = init_graph(root, schema=declared.schema, actor=actor, exist_ok=True)
+            return GraphApplied(declared.id, "created", _head(made))
+        result = graph.schema.apply(declared.schema, allow_data_loss=allow_data_loss)
+        return GraphApplied(declared.id, "schema_changed" if result else "unchanged", _head(graph))
+    except OmnigraphError as error:
+        return GraphApplied(declared.id, "failed", error=error.to_dict())
+
+
+def _head(graph: Graph) -> str:
+    return graph.head.graph_commit_id
