@@ -125,7 +125,7 @@ actions = st.tuples(
 
 
 @given(st.lists(actions, min_size=1, max_size=8), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_random_histories_with_branches_read_back_and_compare_exactly(
     tmp_path_factory: pytest.TempPathFactory,
     history: list[tuple[str, int, set[str], int]],

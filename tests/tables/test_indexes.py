@@ -63,7 +63,7 @@ steps = st.lists(
 
 
 @given(steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_ids_are_found_whatever_the_index_covers(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, set[str]]]
 ) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ from omnigraph.ambient import random_bytes
 from omnigraph.errors import InternalError
 from omnigraph.tables.store import TableStore
 from omnigraph.tables.version import Addresses, TableVersion, fragment_bytes
+
+_ENTRY_BYTES: Final = 512  # what a remembered bitmap takes besides its content
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def positions_gone(tables: TableStore, version: TableVersion, fragment: Fragment
     known = tables.deleted.get(path)
     if known is None:
         known = Bitmap(pa.array(_read_positions_gone(version, fragment)))
-        tables.deleted.put(path, known, len(_serialized(known)))
+        tables.deleted.put(path, known, _ENTRY_BYTES + len(_serialized(known)))
     return known
 
 
@@ -125,4 +127,4 @@ def _serialized(bitmap: Bitmap) -> bytes:
 def _write(tables: TableStore, version: TableVersion, files: list[tuple[str, bytes, Bitmap]]) -> None:
     tables.location.put([(f"{version.pin.path}/{name}", data) for name, data, _ in files])
     for name, data, gone in files:
-        tables.deleted.put(f"{version.pin.path}/{name}", gone, len(data))
+        tables.deleted.put(f"{version.pin.path}/{name}", gone, _ENTRY_BYTES + len(data))

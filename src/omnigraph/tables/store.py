@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Literal
 
 import lance
@@ -38,7 +37,6 @@ DELETED_ROWS_BYTES: Final = 32 << 20
 LINEAR_VERSION: Final = 1
 """The empty version that every table folder starts with; pins are always detached versions."""
 
-_FILES_AT_ONCE: Final = 8
 _FOLDERS: Final[dict[Kind, str]] = {"node": "nodes", "edge": "edges"}
 
 
@@ -74,7 +72,6 @@ class TableStore:
         """Folders whose own names are known to survive a power cut (see `sync`)."""
         self._clock: Clock = clock or SystemClock()
         self._versions: Cache[tuple[str, int], TableVersion] = Cache(open_versions_bytes)
-        self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._folders: dict[tuple[str, str], str] = {}
         self._folder_locks: dict[tuple[str, str], threading.Lock] = {}
@@ -120,14 +117,6 @@ class TableStore:
         if self.location.local_path is not None:
             self._creation_files[path] = _files_below(self.location.local_path, path)
         return path
-
-    @property
-    def pool(self) -> ThreadPoolExecutor:
-        """Threads that wait for a disk."""
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="omnigraph-sync")
-            return self._pool
 
     def creation_files(self, path: str) -> tuple[str, ...]:
         """Files of version 1 of a folder made by this process on a local root, until it was synced."""

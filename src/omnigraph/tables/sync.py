@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Set
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Final
 
 from omnigraph.errors import StoragePhase
 from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.stage import Committed
 from omnigraph.tables.store import TableStore
+
+_FILES_AT_ONCE: Final = 8
 
 
 def sync(tables: TableStore, committed: Iterable[Committed]) -> None:
@@ -29,7 +34,7 @@ def sync(tables: TableStore, committed: Iterable[Committed]) -> None:
     with storage_failures(StoragePhase.STAGE):
         paths = [os.path.join(root, path) for path in (*files, *folders)]
         # side by side, since waiting for a disk is what takes the time and one flush serves them all
-        list(tables.pool.map(fsync, paths))
+        list(_disk_threads().map(fsync, paths))
     tables.note_synced(folders)
 
 
@@ -46,6 +51,15 @@ def folders_to_sync(files: Iterable[str], known: Set[str]) -> list[str]:
             folders[above] = None
             folder = above
     return list(folders)
+
+
+@cache
+def _disk_threads() -> ThreadPoolExecutor:
+    """Threads of this process that wait for a disk; a fork has none of them and makes its own."""
+    return ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="omnigraph-sync")
+
+
+os.register_at_fork(after_in_child=_disk_threads.cache_clear)
 
 
 def fsync(path: str) -> None:
