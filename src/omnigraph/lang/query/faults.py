@@ -109,7 +109,7 @@ def nearest_name(written: str, known: Iterable[str]) -> str | None:
     for name in names:
         if name.lower() == written.lower():
             return name
-    return next(iter(difflib.get_close_matches(written, names, n=1)), None)
+    return next(iter(difflib.get_close_matches(written, names, n=1, cutoff=0.7)), None)
 
 
 def listing(names: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.lalr import END, Run, listed
@@ -82,7 +81,7 @@ def fault_at(stop: Stop) -> Fault:
         fault = hint(stop)
         if fault is not None:
             return fault
-    words = wanted_words(stop.run.wanted())
+    words = wanted_words(stop.run.wanted() - _out_of_place(stop.history))
     literal = [word[1:-1] for word in words if word.startswith("`")]
     return Fault(
         "Q001",
@@ -110,6 +109,14 @@ def wanted_words(wanted: set[str]) -> list[str]:
             words.append(phrase)
     words += [spelling for terminal, spelling in _SPELLINGS.items() if terminal in rest]
     return list(dict.fromkeys(words))
+
+
+def _out_of_place(history: Sequence[str]) -> set[str]:
+    """What the grammar takes after another part of the file and "One file" (languages.md 6) does not."""
+    queries, statements, settings = {"QUERY"}, {"SHOW", "BRANCH", "EXPLAIN"}, {"SET", "RESET"}
+    if not statements.isdisjoint(history):
+        return queries | statements | settings
+    return statements | settings if "QUERY" in history else set()
 
 
 def _missing_parameters(stop: Stop) -> Fault | None:
@@ -145,19 +152,11 @@ def _null(stop: Stop) -> Fault | None:
 
 
 def _chain(stop: Stop) -> Fault | None:
-    values: list[Any] = stop.run.values
-    if stop.terminal not in _COMPARISONS or not _takes_no_comparison(stop) or len(values) < 3:
+    """A sign after a whole test, as in `1 < $x < 3`: what could go on with `and` can't go on with a comparison."""
+    run = stop.run
+    if stop.terminal not in _COMPARISONS or any(run.takes(sign) for sign in _COMPARISONS) or not run.takes("_AND"):
         return None
-    left, sign, middle = values[-3:]
-    if getattr(sign, "text", None) not in ("=", "!=", "<", "<=", ">", ">="):
-        return None
-    middle_text = expression_text(middle)
-    fix = f"{expression_text(left)} {sign.text} {middle_text} and {middle_text} {stop.token.text}"
-    return Fault("Q001", "a comparison does not chain", stop.token.span, f"two comparisons with `and`: `{fix} …`")
-
-
-def _takes_no_comparison(stop: Stop) -> bool:
-    return not any(stop.run.takes(terminal) for terminal in _COMPARISONS)
+    return Fault("Q001", "comparisons do not chain", stop.token.span, "`and` between two comparisons")
 
 
 def _reserved(stop: Stop) -> Fault | None:

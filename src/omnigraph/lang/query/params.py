@@ -126,14 +126,12 @@ def _from_array(raw: Any) -> object:
     """The Python values of a numerical scalar or array. Times finer than a microsecond would come out as bare integers,
     so these are made coarser first, if nothing is lost.
     """
-    values: Any = raw.tolist()
+    values = cast("object", raw.tolist())
     if raw.dtype.kind != "M":
         return values
-    sample: object = values
-    if isinstance(values, list):
-        sample = next((item for item in cast("list[object]", values) if item is not None), None)
-    if not isinstance(sample, int):
-        return values
+    items = cast("list[object]", values if isinstance(values, list) else [values])
+    if not any(isinstance(item, int) for item in items):
+        return cast("object", values)
     coarse = raw.astype("datetime64[us]")
     return coarse.tolist() if bool((coarse == raw).all()) else _finer_than_milliseconds()
 

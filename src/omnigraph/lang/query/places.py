@@ -68,7 +68,9 @@ def system_field(name: str) -> SystemField:
 
 
 def declared_property(code: str, of: EntityType, name: Word, span: Span, prefix: str = "") -> Property:
-    """The property of a type. Raises `Fault` with `code` at `span`; `prefix` stands before the name in the text."""
+    """The property of a type. Raises `Fault` with `code` at `span`; `prefix` (`$v.`) stands before the name in the text,
+    and with it the expression says what the type and property are.
+    """
     found = of.property(name.text)
     if found is not None:
         return found
@@ -81,8 +83,8 @@ def declared_property(code: str, of: EntityType, name: Word, span: Span, prefix:
         expected=f"a property of `{of.name}`: {listing(known.name for known in of.properties)}",
         fix=f"{prefix}{near}" if near else None,
         edits=(Replacement(name.span, near),) if near else (),
-        type_name=of.name,
-        property_name=name.text,
+        type_name=None if prefix else of.name,
+        property_name=None if prefix else name.text,
     )
 
 
