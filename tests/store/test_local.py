@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from omnigraph.store.base import Changed, Created, Exists, Refused, Replaced, St
 from omnigraph.store.local import LocalStore
 from omnigraph.store.settings import StoreSettings
 from omnigraph.store.uri import LocalRoot
+from support.clocks import SteppingClock
 
 
 @pytest.fixture
@@ -265,6 +268,17 @@ def test_a_file_system_without_hard_links_is_refused_for_writing_before_any_file
     assert not root.exists()
 
 
+def test_a_root_that_cannot_be_made_is_refused_and_no_part_of_its_path_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = LocalStore(LocalRoot(str(tmp_path / "a/b/c")))
+    fail(monkeypatch, "mkdir", errno.EACCES, at=3)
+    with pytest.raises(StoreError) as caught:
+        store.probe_writable()
+    assert caught.value.cls is StorageClass.DENIED
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_probe_passes_on_a_good_folder_and_leaves_nothing_in_it(store: LocalStore, root: Path):
     store.probe_writable()
     assert list(root.iterdir()) == []
@@ -390,24 +404,32 @@ def test_processes_that_swap_one_object_lose_no_step(root: Path):
     assert LocalStore(LocalRoot(str(root))).read("counter").data.split()[0] == b"150"
 
 
+def test_a_swap_never_overwrites_an_object_that_was_created_after_its_look(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+):
+    first = store.create("a", b"1")
+    assert isinstance(first, Created)
+    rename = os.rename
+
+    def delete_and_create() -> None:
+        store.delete(["a"])
+        assert isinstance(store.create("a", b"rival"), Created)
+
+    rival = threading.Thread(target=delete_and_create)
+
+    def rename_beside_a_rival(source: str, target: str) -> None:
+        rival.start()
+        rival.join(0.2)  # long enough for one that does not wait
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", rename_beside_a_rival)
+    assert isinstance(store.replace("a", b"2", etag=first.etag or ""), Replaced)
+    rival.join()
+    assert store.read("a").data == b"rival"
+
+
 def test_a_swap_does_not_wait_for_ever_behind_a_stopped_process(root: Path):
-    import fcntl
-
-    class Stepping:
-        """A clock whose time passes only while somebody sleeps."""
-
-        now = 0.0
-
-        def now_us(self) -> int:
-            return 0
-
-        def boot_seconds(self) -> float:
-            return self.now
-
-        def sleep(self, seconds: float) -> None:
-            self.now += seconds
-
-    store = LocalStore(LocalRoot(str(root)), StoreSettings(request_timeout_seconds=3), clock=Stepping())
+    store = LocalStore(LocalRoot(str(root)), StoreSettings(request_timeout_seconds=3), clock=SteppingClock())
     first = store.create("a", b"1")
     assert isinstance(first, Created)
     held = os.open(root, os.O_RDONLY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -98,7 +97,7 @@ def test_latency_is_added_to_each_round_trip(proxy: S3Proxy, s3_root: str):
     store = open_store(s3_root)
     store.put_fresh("a", b"1")
     proxy.latency_seconds = 0.05
-    started = time.perf_counter()
-    store.read("a")
-    store.read("a")
-    assert time.perf_counter() - started >= 0.1
+    with proxy.recording() as requests:
+        store.read("a")
+        store.read("a")
+    assert [seen.seconds >= 0.05 for seen in requests] == [True, True]

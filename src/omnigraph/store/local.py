@@ -9,16 +9,14 @@ it is `Unknown`, since the name may exist. `Exists` is answered only once the fo
 found there may be the caller's own, from an attempt whose folder sync failed.
 
 A swap by ETag (the SHA-256 of the content) happens under a lock of the operating system on the folder, then by
-`rename(2)`. It is safe between the processes of one host; a network file system may not honour the lock. Callers put
-a value never used before into every version of a reused object, so equal ETags mean the same version.
+`rename(2)`; deletes take the lock too, creations need none. It is safe between the processes of one host; a network
+file system may not honour the lock. Callers put a value never used before into every version of a reused object, so
+equal ETags mean the same version.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import errno
-import fcntl
 import hashlib
 import os
 import stat
@@ -39,15 +37,12 @@ from omnigraph.store.base import (
     StoreError,
     Unknown,
 )
+from omnigraph.store.disk import class_of, discard, locked_folder, make_folders, remove_folders, sync_folder, try_link
 from omnigraph.store.keys import TEMPORARY_PREFIX, checked_folder, checked_key, is_temporary
 from omnigraph.store.settings import StoreSettings
 from omnigraph.store.uri import LocalRoot
 
-_UNSUPPORTED = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENAMETOOLONG, errno.EMLINK}
-_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
-_LINK_UNSUPPORTED = _UNSUPPORTED | {errno.EPERM}
 _FOLDER_ATTEMPTS = 16
-_LOCK_PAUSE_SECONDS = 0.005
 
 
 class LocalStore:
@@ -80,23 +75,11 @@ class LocalStore:
         """
         made: list[str] = []
         try:
-            made = _make_folders(self._root)
-            self._probe_link(self._temporary(self._root), self._temporary(self._root))
+            made = make_folders(self._root)
+            try_link(self._temporary(self._root), self._temporary(self._root))
         except OSError as error:
-            for folder in reversed(made):
-                with contextlib.suppress(OSError):
-                    os.rmdir(folder)
-            raise StoreError(_class_of(error)) from None
-
-    def _probe_link(self, first: str, second: str) -> None:
-        os.close(os.open(first, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        try:
-            os.link(first, second)
-            os.unlink(second)
-        except OSError as error:
-            raise OSError(errno.ENOTSUP if error.errno in _LINK_UNSUPPORTED else error.errno, "link") from None
-        finally:
-            os.unlink(first)
+            remove_folders(made)
+            raise StoreError(class_of(error)) from None
 
     # --- reads
 
@@ -107,7 +90,7 @@ class LocalStore:
                 data = file.read()
                 info = _info(key, os.fstat(file.fileno()), _etag(data))
         except OSError as error:
-            raise StoreError(_class_of(error)) from None
+            raise StoreError(class_of(error)) from None
         return StoredObject(data, info)
 
     def head(self, key: str) -> ObjectInfo:
@@ -115,7 +98,7 @@ class LocalStore:
         try:
             status = os.stat(self._path(key))
         except OSError as error:
-            raise StoreError(_class_of(error)) from None
+            raise StoreError(class_of(error)) from None
         if not stat.S_ISREG(status.st_mode):
             raise StoreError(StorageClass.NOT_FOUND)
         return _info(key, status, None)
@@ -146,7 +129,7 @@ class LocalStore:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise StoreError(_class_of(error)) from None
+            raise StoreError(class_of(error)) from None
         if name is None or is_temporary(name):
             return None
         return self._info_if_file(_joined(folder, name))
@@ -178,7 +161,7 @@ class LocalStore:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise StoreError(_class_of(error)) from None
+            raise StoreError(class_of(error)) from None
 
     def _info_if_file(self, key: str) -> ObjectInfo | None:
         try:
@@ -186,7 +169,7 @@ class LocalStore:
         except FileNotFoundError:
             return None  # removed while the listing ran
         except OSError as error:
-            raise StoreError(_class_of(error)) from None
+            raise StoreError(class_of(error)) from None
         return _info(key, status, None) if stat.S_ISREG(status.st_mode) else None
 
     # --- writes
@@ -204,16 +187,16 @@ class LocalStore:
         try:
             temporary = self._write_temporary(folder, data)
         except OSError as error:
-            return Refused(_class_of(error))
+            return Refused(class_of(error))
         try:
             os.link(temporary, path)
             self._sync_folder(folder)
         except FileExistsError:
             return self._existing(folder)
         except OSError as error:
-            return Unknown(_class_of(error))
+            return Unknown(class_of(error))
         finally:
-            _discard(temporary)
+            discard(temporary)
         return Created(_etag(data))
 
     def _existing(self, folder: str) -> Exists | Unknown:
@@ -221,16 +204,16 @@ class LocalStore:
         try:
             self._sync_folder(folder)
         except OSError as error:
-            return Unknown(_class_of(error))
+            return Unknown(class_of(error))
         return Exists()
 
     def replace(self, key: str, data: bytes, *, etag: str) -> ReplaceOutcome:
         path = self._path(key)
         folder = os.path.dirname(path)
         try:
-            lock = self._locked(folder)
+            lock = locked_folder(folder, self._clock, self._settings.request_timeout_seconds)
         except OSError as error:
-            return Refused(_class_of(error))
+            return Refused(class_of(error))
         try:
             return self._swap(folder, path, data, etag)
         finally:
@@ -243,14 +226,14 @@ class LocalStore:
                     return Changed()
             temporary = self._write_temporary(folder, data)
         except OSError as error:
-            return Refused(_class_of(error))
+            return Refused(class_of(error))
         try:
             os.rename(temporary, path)
             self._sync_folder(folder)
         except OSError as error:
-            return Unknown(_class_of(error))
+            return Unknown(class_of(error))
         finally:
-            _discard(temporary)
+            discard(temporary)
         return Replaced(_etag(data))
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -259,20 +242,29 @@ class LocalStore:
         folders: set[str] = set()
         for key in keys:
             path = self._path(key)
+            folder = os.path.dirname(path)
             try:
-                os.unlink(path)
-                folders.add(os.path.dirname(path))
+                self._unlink(folder, path)
+                folders.add(folder)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                failed = failed or _class_of(error)
+                failed = failed or class_of(error)
         for folder in sorted(folders, reverse=True):
             try:
                 self._sync_folder(self._pruned(folder))
             except OSError as error:
-                failed = failed or _class_of(error)
+                failed = failed or class_of(error)
         if failed is not None:
             raise StoreError(failed)
+
+    def _unlink(self, folder: str, path: str) -> None:
+        """Under the lock of a swap: between its look and its rename the name must not become free for a creation."""
+        lock = locked_folder(folder, self._clock, self._settings.request_timeout_seconds)
+        try:
+            os.unlink(path)
+        finally:
+            os.close(lock)
 
     # --- the way to the disk
 
@@ -296,7 +288,7 @@ class LocalStore:
                 if self._settings.local_sync == "full":
                     os.fsync(file.fileno())
         except OSError:
-            _discard(temporary)
+            discard(temporary)
             raise
         return temporary
 
@@ -315,7 +307,7 @@ class LocalStore:
 
     def _settle(self, folder: str) -> None:
         """Makes a folder and syncs the whole way down to it from the root, whoever made it, once per process."""
-        made = _make_folders(folder)
+        made = make_folders(folder)
         above = {os.path.dirname(each) for each in made}
         while len(folder) > len(self._root):
             self._settled.add(folder)
@@ -326,13 +318,8 @@ class LocalStore:
             self._sync_folder(parent)
 
     def _sync_folder(self, folder: str) -> None:
-        if self._settings.local_sync == "off":
-            return
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        if self._settings.local_sync == "full":
+            sync_folder(folder)
 
     def _pruned(self, folder: str) -> str:
         """Removes a folder and those above it while they are empty; the nearest one that stays. Never the root."""
@@ -346,44 +333,6 @@ class LocalStore:
             self._settled.discard(folder)
             folder = os.path.dirname(folder)
         return folder
-
-    def _locked(self, folder: str) -> int:
-        """A descriptor that holds the folder's lock. Waits no longer than a request may take: a stopped process can
-        hold it for ever.
-        """
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        deadline = self._clock.boot_seconds() + self._settings.request_timeout_seconds
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return descriptor
-            except BlockingIOError:
-                if self._clock.boot_seconds() >= deadline:
-                    os.close(descriptor)
-                    raise TimeoutError(errno.ETIMEDOUT, "lock") from None
-                self._clock.sleep(_LOCK_PAUSE_SECONDS)
-            except OSError:
-                os.close(descriptor)
-                raise
-
-
-def _make_folders(folder: str) -> list[str]:
-    """Makes a folder and those above it; the ones that were missing, from the top down."""
-    missing: list[str] = []
-    while not os.path.isdir(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
-    missing.reverse()
-    for each in missing:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(each)
-    return missing
-
-
-def _discard(temporary: str) -> None:
-    # A temporary file that can't be removed is invisible to every listing: no reason to doubt the write.
-    with contextlib.suppress(OSError):
-        os.unlink(temporary)
 
 
 def _joined(folder: str, name: str) -> str:
@@ -399,17 +348,3 @@ def _info(key: str, status: os.stat_result, etag: str | None) -> ObjectInfo:
     # writing the temporary file and linking it would otherwise leave an object that looks older than it is.
     modified = dt.datetime.fromtimestamp(status.st_ctime, dt.UTC)
     return ObjectInfo(key, status.st_size, etag, modified)
-
-
-def _class_of(error: OSError) -> StorageClass:
-    match error:
-        case FileNotFoundError() | NotADirectoryError() | IsADirectoryError():
-            return StorageClass.NOT_FOUND
-        case TimeoutError():
-            return StorageClass.TIMEOUT
-        case OSError(errno=number) if number in _DENIED:
-            return StorageClass.DENIED
-        case OSError(errno=number) if number in _UNSUPPORTED:
-            return StorageClass.UNSUPPORTED
-        case _:
-            return StorageClass.LOCAL_IO
