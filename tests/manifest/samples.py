@@ -1,9 +1,10 @@
-"""Values for the tests of this room: a clock that is told the time, small histories, strategies for whole manifests."""
+"""Values for the tests of this room: small histories, and strategies for whole manifests."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -29,29 +30,6 @@ from omnigraph.store.base import Created, Store
 
 GRAPH = "01J0000000000000000000GRPH"
 SCHEMA = "5c" * 32
-
-
-class FakeClock:
-    """Says what it was told; sleeping moves it."""
-
-    def __init__(self, boot: float = 1_000.0, now_us: int = 1_764_470_000_000_000) -> None:
-        self.boot = boot
-        self.now = now_us
-        self.slept: list[float] = []
-
-    def now_us(self) -> int:
-        return self.now
-
-    def boot_seconds(self) -> float:
-        return self.boot
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.pass_time(seconds)
-
-    def pass_time(self, seconds: float) -> None:
-        self.boot += seconds
-        self.now += round(seconds * 1_000_000)
 
 
 def nonce(number: int) -> str:
@@ -180,8 +158,6 @@ def runs(*, files: bool, min_size: int = 0) -> st.SearchStrategy[tuple[Commit, .
 
 
 def _replaced(commit: Commit, commit_id: CommitId, before: Commit) -> Commit:
-    from dataclasses import replace
-
     return replace(commit, id=commit_id, parents=(before.id,), generation=before.generation + 1)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 from manifest.samples import first_version, follow, fork, head
@@ -319,7 +320,7 @@ class World:
                 case None:
                     pass
         versions = sorted(self.chain)
-        for below, above in zip(versions, versions[1:], strict=False):
+        for below, above in pairwise(versions):
             base = decoded(self.chain[above], above)[0].base
             linked = above == below + 1 and base is not None and base.sha256 == digest(self.chain[below])
             self._require(linked, f"version {above} does not follow version {below}", when)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 
 from omnigraph.errors import InvalidRequest
 
@@ -30,6 +31,7 @@ _VERSION_KEY = re.compile(rf"{MANIFESTS}/(?P<folder>[^/]+)/(?P<number>[0-9]{{{_D
 _MARKER_KEY = re.compile(rf"{MANIFESTS}/(?P<folder>[^/]+)/\.deleted-(?P<version>[1-9][0-9]{{0,{_DIGITS - 1}}})")
 
 
+@lru_cache(maxsize=4_096)
 def branch_folder(branch: str) -> str:
     """The folder name of a branch: no two names share one, even where case is ignored.
 
