@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from support.seaweed import S3Server, shared_server
 
 
