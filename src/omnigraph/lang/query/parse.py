@@ -82,6 +82,8 @@ class _Parse:
                 raise broken
             terminal = lookahead.terminal(index, run)
             if not run.takes(terminal):
+                if not self._brackets and run.takes("QUERY"):  # the last query is complete
+                    self.query = None
                 raise fault_at(Stop(tokens, index, terminal, self._history, run))
             if terminal == "NAME" and lookahead.before_parenthesis(index):
                 raise unknown_call(token)

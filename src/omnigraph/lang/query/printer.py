@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import assert_never
 
 from omnigraph.lang.lexical import string_literal
@@ -185,10 +186,18 @@ def _block_text(clauses: Sequence[Clause]) -> str:
 def clause_texts(clauses: Sequence[Clause]) -> list[str]:
     """The clauses of a block. A lone variable gets parentheses where it would read as the left end of a hop."""
     texts = [clause_text(clause) for clause in clauses]
-    for index, clause in enumerate(clauses[:-1]):
-        if isinstance(clause, Variable) and re.match(r'["a-z_]', texts[index + 1]):
+    for index, (clause, following) in enumerate(pairwise(clauses)):
+        if isinstance(clause, Variable) and _begins_like_edge(following, texts[index + 1]):
             texts[index] = f"({texts[index]})"
     return texts
+
+
+def _begins_like_edge(clause: Clause, text: str) -> bool:
+    """Whether a clause begins with a string or a bare name, as the edge of a hop would."""
+    if isinstance(clause, (BlockClause, FoldClause)):
+        return False
+    word = _NAME.match(text)
+    return text.startswith('"') or (word is not None and word[0] not in RESERVED and text[word.end() :][:1] != "(")
 
 
 def _hop_text(hop: HopClause) -> str:
