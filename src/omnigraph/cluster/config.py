@@ -107,7 +107,7 @@ class _UniqueKeys(yaml.SafeLoader):
     """YAML without anchors, merge keys and repeated keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
+        if self.check_event(yaml.events.AliasEvent):
             raise yaml.YAMLError("anchors and aliases are not allowed")
         return super().compose_node(parent, index)
 

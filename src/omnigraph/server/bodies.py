@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -132,6 +131,7 @@ def _check_depth(value: Any) -> None:
     raise InvalidRequest(f"The JSON is more than {_DEPTH_MAX} deep.")
 
 
-_inside: Callable[[Any], list[Any]] = lambda value: (  # noqa: E731
-    list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-)
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(cast("dict[str, Any]", value).values())
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -87,9 +87,10 @@ class Guard:
         if name in self._hosts or name == "localhost" or name.endswith(".localhost"):
             return True
         try:
-            return ipaddress.ip_address(name) is not None
+            ipaddress.ip_address(name)
         except ValueError:
             return False
+        return True
 
 
 def _takes_key(method: str, path: str) -> bool:

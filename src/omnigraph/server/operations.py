@@ -69,7 +69,7 @@ class Operations:
                 )
             future = pool.submit(work)
             running = self._running[lane]
-            running.add(future)  # pyright: ignore[reportArgumentType] - only waited for
+            running.add(future)
         future.add_done_callback(lambda done: self._ended(running, done))
         return future
 

@@ -9,6 +9,7 @@ import structlog
 
 from omnigraph.cluster.apply import stored_graphs
 from omnigraph.cluster.config import graph_root
+from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import open_core
 from omnigraph.errors import Busy, GraphNotFound, OmnigraphError
@@ -62,7 +63,7 @@ class Registry:
             failure = "graph_missing" if isinstance(error, GraphNotFound) else "open_failed"
             return Entry(graph_id, root, None, failure)
         _log.info("graph ready", graph_id=graph_id, head=str(core.head("main").manifest.head_commit.id))
-        return Entry(graph_id, core.store.uri, Graph(core))
+        return Entry(graph_id, core.store.uri, Graph(Context(core)))
 
     def entries(self) -> list[Entry]:
         return [self._entries[graph_id] for graph_id in sorted(self._entries)]

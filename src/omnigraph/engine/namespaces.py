@@ -1,0 +1,190 @@
+"""`graph.branches`, `graph.commits`, `graph.schema`: what can be done with each, forwarded to one function each."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+from omnigraph.engine import branches as branch_ops
+from omnigraph.engine import commits as commit_ops
+from omnigraph.engine.context import Context, Source, checked_message, source_text
+from omnigraph.engine.merge import MergeOperation
+from omnigraph.engine.receipts import (
+    Branch,
+    BranchCreated,
+    BranchDeleted,
+    Commit,
+    MergeResult,
+    Outcome,
+    SchemaResult,
+    as_microseconds,
+)
+from omnigraph.engine.replay import idempotency
+from omnigraph.engine.schema_change import SchemaOperation, migration
+from omnigraph.engine.write import WriteRequest, write
+from omnigraph.errors import OmnigraphError
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.manifest.builder import MAIN
+
+
+class Branches:
+    """`graph.branches`: the live branches and what can be done with them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def list(self) -> list[Branch]:
+        """`main` first, then in byte order."""
+        return branch_ops.branches(self._context.core)
+
+    def get(self, name: str) -> Branch:
+        """One live branch. Raises BranchNotFound."""
+        return branch_ops.branch(self._context.core, name)
+
+    def create(self, name: str, *, from_: str | None = None, idempotency_key: str | None = None) -> BranchCreated:
+        """A new branch from a branch's head or a commit id; one conditional request.
+
+        Raises InvalidRequest (bad name), BranchNotFound, CommitNotFound, AlreadyExists, OutcomeUnknown.
+        """
+        context = self._context
+        context.writable()
+        source = from_ or MAIN
+        key = idempotency(
+            idempotency_key, actor=context.actor, operation="branch_create", arguments={"name": name, "from": source}
+        )
+        return branch_ops.create_branch(context.core, name, from_=source, actor=context.actor, idempotency=key)
+
+    def delete(self, name: str, *, expected_life: int | None = None) -> BranchDeleted:
+        """Raises InvalidRequest for main, BranchNotFound, Conflict (`branch_has_descendants`), OutcomeUnknown."""
+        context = self._context
+        context.writable()
+        return branch_ops.delete_branch(context.core, name, actor=context.actor, expected_life=expected_life)
+
+    def merge(
+        self,
+        source: str,
+        target: str | None = None,
+        *,
+        delete_branch: bool = False,
+        dry_run: bool = False,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MergeResult:
+        """Fast-forward the target (this handle's branch) to the source.
+
+        Raises BranchNotFound, NotAvailable if both changed, ReadSetConflict, OutcomeUnknown. A refused deletion of the
+        source is told in the result; the merge stands.
+        """
+        context = self._context
+        into = context.writable(target)
+        operation = MergeOperation(context.core, context.core.head(source), into)
+        if dry_run:
+            operation.plan(context.core.head_snapshot(into))
+            return MergeResult(source, into, operation.outcome, None, context.actor, dry_run=True)
+        key = idempotency(
+            idempotency_key,
+            actor=context.actor,
+            operation="branch_merge",
+            arguments={"source": source, "target": into, "delete_branch": delete_branch},
+        )
+        request = WriteRequest(into, operation, context.actor, checked_message(message), None, key, idempotency_key)
+        written = write(context.core, request)
+        deleted, refused = self._deleted(source) if delete_branch else (None, None)
+        return MergeResult(
+            source=source,
+            target=into,
+            outcome="fast_forward" if written.replayed else operation.outcome,
+            commit=None if written.commit is None else Commit.of(written.commit),
+            actor_id=context.actor,
+            branch_deleted=deleted,
+            branch_delete_error_details=refused,
+            replayed=written.replayed,
+        )
+
+    def _deleted(self, source: str) -> tuple[bool, dict[str, Any] | None]:
+        try:
+            self.delete(source)
+        except OmnigraphError as error:
+            return False, error.to_dict()
+        return True, None
+
+
+class Commits:
+    """`graph.commits`: the past of the graph."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def list(
+        self,
+        branch: str | None = None,
+        *,
+        limit: int | None = None,
+        since: dt.datetime | None = None,
+        until: dt.datetime | None = None,
+    ) -> Iterator[Commit]:
+        """Newest first along the branch, merged-in commits included. Raises BranchNotFound, StorageFailure."""
+        return commit_ops.list_commits(
+            self._context.core,
+            branch or self._context.branch,
+            limit=limit,
+            since=None if since is None else as_microseconds(since),
+            until=None if until is None else as_microseconds(until),
+        )
+
+    def get(self, commit_id: str) -> Commit:
+        """Raises CommitNotFound, InvalidRequest."""
+        return commit_ops.get_commit(self._context.core, commit_id)
+
+    def outcome(self, commit_id: str) -> Outcome:
+        """What became of an attempted commit: `published`, `superseded`, `undetermined`."""
+        return commit_ops.commit_outcome(self._context.core, commit_id)
+
+
+class Schema:
+    """`graph.schema`: the accepted schema, and changing it."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def source(self) -> str:
+        """The text as it was accepted."""
+        return self._context.core.schemas.source(self.digest)
+
+    @property
+    def digest(self) -> str:
+        return self._context.state().snapshot.manifest.schema
+
+    @property
+    def types(self) -> Catalog:
+        """The compiled catalog."""
+        return self._context.state().snapshot.catalog
+
+    def plan(self, new: Source) -> SchemaResult:
+        """The steps from the accepted schema to this text, refused ones included; applies nothing. Raises InvalidSchema."""
+        core = self._context.core
+        snapshot = self._context.state().snapshot
+        plan = migration(core, snapshot, source_text(new))
+        return SchemaResult(plan.supported, False, tuple(plan.to_list()), snapshot.manifest.schema)
+
+    def apply(self, new: Source, *, allow_data_loss: bool = False, message: str | None = None) -> SchemaResult:
+        """Apply a text as one commit; nothing is committed for the accepted text itself.
+
+        Raises InvalidSchema, SchemaChangeRefused (with the steps), ReadSetConflict, OutcomeUnknown.
+        """
+        context = self._context
+        branch = context.writable()
+        operation = SchemaOperation(context.core, source_text(new), allow_data_loss)
+        request = WriteRequest(branch, operation, context.actor, checked_message(message))
+        written = write(context.core, request)
+        plan = operation.migration
+        assert plan is not None
+        return SchemaResult(
+            supported=True,
+            applied=written.commit is not None,
+            steps=tuple(plan.to_list()),
+            schema_digest=written.manifest.schema,
+            commit=None if written.commit is None else Commit.of(written.commit),
+        )
