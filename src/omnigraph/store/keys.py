@@ -20,10 +20,7 @@ def checked_key(key: str) -> str:
     """The key itself. Raises ValueError unless it is `part/part/…` with no empty part, `.` or `..`, and names no
     temporary file; the characters that `unspeakable` finds are not allowed, and none is ever decoded.
     """
-    parts = key.split("/")
-    if any(part in ("", ".", "..") for part in parts) or unspeakable(key):
-        raise ValueError("a key is made of non-empty parts, without '.', '..', backslashes or control characters")
-    if parts[-1].startswith(TEMPORARY_PREFIX):
+    if is_temporary(_checked_parts(key)):
         raise ValueError("this name is reserved for unfinished writes")
     return key
 
@@ -34,10 +31,19 @@ def unspeakable(text: str) -> bool:
 
 
 def checked_folder(prefix: str) -> str:
-    """The folder as whole parts without a slash at its end, or "" for the root. Raises ValueError as `checked_key`."""
+    """The folder as whole parts without a slash at its end, or "" for the root.
+
+    Raises ValueError as `checked_key`, but a folder may have any name: a branch called `.tmp-x` makes one.
+    """
     folder = prefix.removesuffix("/")
-    return checked_key(folder) if folder else ""
+    return _checked_parts(folder) if folder else ""
 
 
 def is_temporary(key: str) -> bool:
     return key.rpartition("/")[2].startswith(TEMPORARY_PREFIX)
+
+
+def _checked_parts(key: str) -> str:
+    if any(part in ("", ".", "..") for part in key.split("/")) or unspeakable(key):
+        raise ValueError("a key is made of non-empty parts, without '.', '..', backslashes or control characters")
+    return key

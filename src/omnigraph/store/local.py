@@ -156,7 +156,7 @@ class LocalStore:
                 return sorted(
                     entry.name + "/" if entry.is_dir() else entry.name
                     for entry in entries
-                    if not entry.name.startswith(TEMPORARY_PREFIX)
+                    if entry.is_dir() or not entry.name.startswith(TEMPORARY_PREFIX)
                 )
         except (FileNotFoundError, NotADirectoryError):
             return []
