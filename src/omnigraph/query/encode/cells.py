@@ -34,6 +34,8 @@ def cell_text(column: pa.Array, spelling: Spelling = DEFAULT) -> pa.Array:
     ['[1.0,null]', None]
     """
     kind = column.type
+    if column.null_count == len(column):
+        return pa.nulls(len(column), pa.string())
     if is_text(kind):
         return json_text(plain_text(column))
     if pa.types.is_integer(kind):
@@ -41,7 +43,7 @@ def cell_text(column: pa.Array, spelling: Spelling = DEFAULT) -> pa.Array:
         return _quoted(text) if spelling.int64_as_text and kind.bit_width == 64 else text
     if pa.types.is_floating(kind):
         return decimal_text(column)
-    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
+    if pa.types.is_boolean(kind):
         return pc.cast(column, pa.string())
     if pa.types.is_temporal(kind):
         return _quoted(time_text(column))

@@ -7,6 +7,7 @@ lower-case hex digits. Everything else stands as it is.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,15 +27,19 @@ def json_text(column: pa.Array) -> pa.Array:
 
 
 def escaped(column: pa.Array) -> pa.Array:
-    """The insides of the JSON strings. Columns without a character to escape are returned as they are."""
-    present = _present(column)
-    if not present:
+    """The insides of the JSON strings. A column without a character to escape is returned as it is."""
+    data = column_bytes(column)
+    places = np.flatnonzero(_MUST_ESCAPE[data])
+    if not len(places):
         return column
-    affected = pc.fill_null(pc.match_substring_regex(column, pattern=r'[\x00-\x1f"\\]'), False)
-    text = column.filter(affected)
-    for code in present:
+    affected = np.zeros(len(column), dtype=bool)
+    affected[np.searchsorted(_ends(column), places, side="right")] = True
+    mask = pa.array(affected)
+    text = column.filter(mask)
+    codes = np.unique(data[places]).tolist()
+    for code in sorted(codes, key=lambda code: code != ord("\\")):  # backslashes first: the others bring new ones
         text = pc.replace_substring(text, pattern=chr(code), replacement=_ESCAPES[code])
-    return pc.replace_with_mask(column, affected, text)
+    return pc.replace_with_mask(column, mask, text)
 
 
 def scalar_json(text: str) -> str:
@@ -42,17 +47,22 @@ def scalar_json(text: str) -> str:
     return '"' + "".join(_ESCAPES.get(ord(c), c) for c in text) + '"'
 
 
-def _present(column: pa.Array) -> list[int]:
-    """The codes to escape that occur in the column's bytes, the backslash first since the others bring new ones."""
-    data = column_bytes(column)
-    found = np.unique(data[_MUST_ESCAPE[data]]).tolist()
-    return sorted(found, key=lambda code: (code != ord("\\"), code))
-
-
-def column_bytes(column: pa.Array) -> np.ndarray:
+def column_bytes(column: pa.Array) -> npt.NDArray[np.uint8]:
     """The values of a `string` or `binary` array end to end, without copying."""
-    offsets, data = column.buffers()[1:3]
-    if data is None or offsets is None or not len(column):
+    offsets, data = _offsets(column), column.buffers()[2]
+    if data is None or not len(column):
         return np.empty(0, dtype=np.uint8)
-    ends = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1]
-    return np.frombuffer(data, dtype=np.uint8)[ends[0] : ends[-1]]
+    return np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]]
+
+
+def _ends(column: pa.Array) -> npt.NDArray[np.int32]:
+    """Where each value ends in `column_bytes`."""
+    offsets = _offsets(column)
+    return offsets[1:] - offsets[0]
+
+
+def _offsets(column: pa.Array) -> npt.NDArray[np.int32]:
+    buffer = column.buffers()[1]
+    if buffer is None or not len(column):
+        return np.zeros(1, dtype=np.int32)
+    return np.frombuffer(buffer, dtype=np.int32)[column.offset : column.offset + len(column) + 1]
