@@ -144,7 +144,9 @@ def test_a_keyed_edge_is_replaced_by_merge_and_never_doubled(graph: Graph) -> No
     load(graph, VESSEL_1, VESSEL_2, tows)
     load(graph, {**tows, "data": {"since": "2025-01-01"}}, mode="merge")
     assert counts(graph)["Tows"] == 1
-    assert '{"edge":"Tows","from":"1","to":"2","id":"[\\"1\\",\\"2\\"]","data":{"since":"2025-01-01"}}' in records(graph)
+    assert '{"edge":"Tows","from":"1","to":"2","id":"[\\"1\\",\\"2\\"]","data":{"since":"2025-01-01"}}' in records(
+        graph
+    )
 
 
 def test_unkeyed_records_without_id_are_new_each_time(graph: Graph) -> None:
@@ -175,7 +177,7 @@ def test_a_bad_record_names_its_line_and_leaves_nothing(graph: Graph) -> None:
 
 
 def test_export_and_overwrite_give_an_equal_graph(graph: Graph, tmp_path: Path) -> None:
-    load(graph, VESSEL_1, VESSEL_2, BERGEN, CALL, {"type": "Sailor", "id": "s1", "data": {"name": "A\nB \"q\" 漢"}})
+    load(graph, VESSEL_1, VESSEL_2, BERGEN, CALL, {"type": "Sailor", "id": "s1", "data": {"name": 'A\nB "q" 漢'}})
     graph.export(tmp_path / "all.jsonl")
     other = omnigraph.init(tmp_path / "other", schema=HARBOUR)
     other.load(tmp_path / "all.jsonl", mode="overwrite")
@@ -206,7 +208,9 @@ def test_a_failed_load_from_leaves_no_branch(graph: Graph) -> None:
 
 
 def test_a_frame_is_loaded_by_its_columns(graph: Graph) -> None:
-    frame = pa.table({"imo": [1, 2], "title": ["Alma", "Brig"], "status": ["active", "laid-up"], "tonnage": [1.5, None]})
+    frame = pa.table(
+        {"imo": [1, 2], "title": ["Alma", "Brig"], "status": ["active", "laid-up"], "tonnage": [1.5, None]}
+    )
     graph.load(frame, mode="append", type="Vessel")
     edges = pa.table({"@src": ["1", "1"], "@dst": ["2", "2"], "lag": pa.array([1, None], pa.int64())})
     graph.load(edges, mode="append", type="Follows")
