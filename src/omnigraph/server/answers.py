@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 
+from omnigraph.engine.answers import json_bytes, result_json, result_metadata
 from omnigraph.engine.result import Result
 from omnigraph.errors import OmnigraphError
-from omnigraph.query.encode import Spelling, arrow_stream, csv, json_rows, ndjson
+from omnigraph.query.encode import Spelling, arrow_stream, csv, ndjson
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -31,12 +31,6 @@ class ResultTooLarge(OmnigraphError):
     default_code = "result_too_large"
     default_status = 413
     default_retry = "fix"
-
-
-def json_bytes(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
-        "utf-8", "surrogatepass"
-    )
 
 
 def json_answer(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -85,34 +79,23 @@ def result_answer(result: Result, form: str, *, int64_as_text: bool) -> Response
         return Response(_buffered(result, spelling), media_type=JSON, headers=headers)
     headers["Omnigraph-Query-Name"] = result.query_name
     if form == ARROW:
-        pieces = arrow_stream(result.table, _metadata(result))
+        pieces = arrow_stream(result.table, result_metadata(result))
     else:
         pieces = ndjson(result.table, spelling) if form == NDJSON else csv(result.table, spelling)
     return StreamingResponse(pieces, media_type=form, headers=headers)
 
 
 def _buffered(result: Result, spelling: Spelling) -> bytes:
-    parts = [json_bytes(result.head())[:-1], b',"rows":']
+    parts: list[bytes] = []
     size = 0
-    for piece in json_rows(result.table, spelling):
+    for piece in result_json(result, spelling):
         size += len(piece)
         if size > JSON_RESULT_BYTES_MAX:
             raise ResultTooLarge(
                 f"The answer has more than {JSON_RESULT_BYTES_MAX:,} bytes of JSON: ask for {NDJSON} or {ARROW}, or narrow it."
             )
         parts.append(piece)
-    parts.append(b"}")
     return b"".join(parts)
-
-
-def _metadata(result: Result) -> dict[str, str]:
-    return {
-        "omnigraph.query_name": result.query_name,
-        "omnigraph.graph_commit_id": result.commit_id,
-        "omnigraph.branch": result.target.branch or "",
-        "omnigraph.snapshot": result.target.snapshot or "",
-        "omnigraph.column_types": json.dumps(list(result.types)),
-    }
 
 
 def stream_answer(pieces: Iterator[bytes], commit_id: str) -> Response:

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from omnigraph.engine.answers import commits_answer, schema_answer
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.selectors import Selector, pinned
 from omnigraph.engine.settings import request_settings
 from omnigraph.errors import InvalidRequest
-from omnigraph.lang.schema.catalog import Catalog, EntityType
 from omnigraph.server.answers import accepted_format, json_answer, result_answer, stream_answer
 from omnigraph.server.bodies import json_body, query_parameters
 from omnigraph.server.documented import body_of
@@ -73,39 +73,10 @@ async def schema(request: Request, g: GraphId) -> Response:
     asked = query_parameters(request, StateParameters)
 
     def run() -> dict[str, Any]:
-        core = handle.core
-        state = pinned(core, Selector(asked.branch, asked.snapshot), handle.branch)
-        digest = state.snapshot.manifest.schema
-        return {
-            "schema_source": core.schemas.source(digest),
-            "schema_digest": digest,
-            "graph_commit_id": state.commit_id,
-            "system_columns": {"id": "@id", "src": "@src", "dst": "@dst"},
-            "types": _types(state.snapshot.catalog),
-        }
+        state = pinned(handle.core, Selector(asked.branch, asked.snapshot), handle.branch)
+        return schema_answer(handle.core, state)
 
     return json_answer(await services(request).operations.read(run))
-
-
-def _types(catalog: Catalog) -> list[dict[str, Any]]:
-    kinds: tuple[EntityType, ...] = (*catalog.nodes.values(), *catalog.edges.values())
-    return [_type(entity) for entity in kinds]
-
-
-def _type(entity: EntityType) -> dict[str, Any]:
-    body: dict[str, Any] = {"entity_kind": entity.kind, "name": entity.name}
-    if entity.kind == "edge":
-        body |= {"src": entity.source, "dst": entity.target}
-    body["properties"] = [
-        {
-            "name": p.name,
-            "type": p.type.spelling().removesuffix("?"),
-            "nullable": p.type.nullable,
-            "key": p.name in entity.key,
-        }
-        for p in entity.properties
-    ]
-    return body
 
 
 @router.get("/commits", summary="Commits of a branch, newest first")
@@ -113,16 +84,16 @@ async def commits(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
     asked = query_parameters(request, CommitParameters)
 
-    def run() -> list[dict[str, Any]]:
+    def run() -> dict[str, Any]:
         found = handle.commits.list(
             asked.branch,
             limit=asked.limit,
             since=None if asked.since is None else as_datetime(asked.since),
             until=None if asked.until is None else as_datetime(asked.until),
         )
-        return [commit.to_dict() for commit in found]
+        return commits_answer(found)
 
-    return json_answer({"commits": await services(request).operations.read(run), "next_page_token": None})
+    return json_answer(await services(request).operations.read(run))
 
 
 @router.get("/commits/{c:path}/outcome", summary="What became of an attempted commit")

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from omnigraph.engine.answers import branches_answer
 from omnigraph.errors import InvalidRequest, NotAvailable
 from omnigraph.manifest.keys import check_branch_name
 from omnigraph.server.answers import NDJSON, json_answer
@@ -118,7 +119,7 @@ async def branches(request: Request, g: GraphId) -> Response:
     graph = graph_of(request, g)
     query_parameters(request, NoParameters)
     found = await services(request).operations.read(graph.branches.list)
-    return json_answer({"branches": [b.name for b in found], "details": [b.to_dict() for b in found]})
+    return json_answer(branches_answer(found))
 
 
 @router.post("/branches", summary="Create a branch", openapi_extra=body_of(BranchRequest))
