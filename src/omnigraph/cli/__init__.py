@@ -1,0 +1,1 @@
+"""The command `omnigraph`: decode arguments, call the engine once, render the answer. Holds no rule about graphs."""

@@ -1,0 +1,105 @@
+"""`omnigraph commit`: the log, one commit, what became of an attempted one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli import options
+from omnigraph.cli.command import command, group
+from omnigraph.cli.errors import WaitOver
+from omnigraph.cli.output import Listing, emit_json, emit_listing, emit_text
+from omnigraph.cli.session import Session
+from omnigraph.cli.values import moment
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.receipts import Outcome
+
+commit = group("commit", "Commits: the log, one commit, the outcome of an attempted one.")
+
+_PAUSE_SECONDS_MAX = 5.0
+
+
+@command("list", takes="any")
+@options.branch
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=100, show_default=True, metavar="N", help="At most so many."
+)
+@click.option("--since", metavar="TIME", help="RFC 3339 with an offset, or microseconds.")
+@click.option("--until", metavar="TIME", help="The same.")
+@options.list_format
+def list_(
+    session: Session, branch: str | None, limit: int, since: str | None, until: str | None, output: str | None
+) -> None:
+    """Commits of a branch, newest first, merged-in ones included."""
+    form = session.form(output)
+    with session.reading() as graph:
+        from omnigraph.engine.answers import commits_answer
+
+        answer = commits_answer(graph.commits.list(branch, limit=limit, since=_time(since), until=_time(until)))
+    shown = ("graph_commit_id", "kind", "actor_id", "created_at", "message")
+    emit_listing(Listing(answer, answer["commits"], shown), form)
+
+
+def _time(text: str | None) -> dt.datetime | None:
+    if text is None:
+        return None
+    from omnigraph.engine.receipts import as_datetime
+    from omnigraph.engine.selectors import parse_as_of
+
+    return as_datetime(parse_as_of(moment(text)))
+
+
+@command("show", takes="any")
+@click.argument("commit_id", metavar="ID")
+def show(session: Session, commit_id: str) -> None:
+    """The receipt of one commit."""
+    with session.reading() as graph:
+        _emit(session, graph.commits.get(commit_id).to_dict())
+
+
+@command("outcome", takes="any")
+@click.argument("commit_id", metavar="ID")
+@click.option("--wait", is_flag=True, help="Until it is final, or --timeout is over (exit 5).")
+def outcome(session: Session, commit_id: str, wait: bool) -> None:
+    """What became of an attempted commit: published, superseded or undetermined.
+
+    The first two are final. Undetermined turns final with the branch's next write.
+    """
+    with session.reading() as graph:
+        found = _awaited(session, graph, commit_id) if wait else graph.commits.outcome(commit_id)
+    _emit(session, found.to_dict())
+
+
+def _awaited(session: Session, graph: Graph, commit_id: str) -> Outcome:
+    from omnigraph.ambient import SystemClock
+
+    clock = SystemClock()
+    limit = session.timeout_seconds
+    until = None if limit is None else clock.boot_seconds() + limit
+    pause = 0.2
+    while True:
+        found = graph.commits.outcome(commit_id)
+        if found.outcome != "undetermined":
+            return found
+        if until is not None and clock.boot_seconds() + pause > until:
+            raise WaitOver(f"{commit_id} is still undetermined.", found.to_dict())
+        clock.sleep(pause)
+        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+
+
+def _emit(session: Session, answer: dict[str, object]) -> None:
+    if session.json:
+        emit_json(answer)
+        return
+    from omnigraph.cli.table import fields_text
+
+    emit_text(fields_text(answer))
+
+
+for _each in (list_, show, outcome):
+    commit.add_command(_each)

@@ -1,0 +1,107 @@
+"""A failure as text: the diagnostic of languages.md 16.3 or one line on stderr, or the JSON object on stdout.
+
+The human form of a write whose outcome is unknown ends with the line to run next.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from omnigraph.cli import terminal
+from omnigraph.cli.errors import Interrupted, UsageRefused, WaitOver, failure_body
+from omnigraph.cli.output import emit_json
+from omnigraph.cli.session import Session
+from omnigraph.cli.values import shell_line
+from omnigraph.errors import InvalidData, OmnigraphError, OutcomeUnknown
+
+if TYPE_CHECKING:
+    import click
+
+_ADVICE = {
+    "refresh": "Nothing was done: read the present state, then decide anew.",
+    "retry": "Nothing was done: the same command may be run again.",
+    "recover": "Someone must act first.",
+}
+
+
+def report_failure(error: OmnigraphError, session: Session, usage: click.UsageError | None = None) -> None:
+    """One object on stdout with --json, else lines on stderr."""
+    if session.json or (usage is not None and "--json" in session.words):
+        emit_json(failure_body(error, session.progressed))
+        return
+    lines: list[str] = []
+    if usage is not None and usage.ctx is not None:
+        lines.append(usage.ctx.get_usage())
+    lines += failure_lines(error, session)
+    if usage is not None and usage.ctx is not None:
+        lines.append(f"  {usage.ctx.command_path} --help says what there is")
+    sys.stderr.write("\n".join(lines) + "\n")
+
+
+def failure_lines(error: OmnigraphError, session: Session) -> list[str]:
+    """What a person is told: the fault, its place, what may be done now."""
+    lines = [_headed(error, session)]
+    findings = error.details if error.detail_key in ("findings", "migration") else None
+    if isinstance(findings, list):
+        lines += [f"  {_finding(each)}" for each in findings]
+    advice = _ADVICE.get(error.retry)
+    if isinstance(error, (OutcomeUnknown, Interrupted)):
+        lines += _run_next(error, session)
+    elif session.writes and advice is not None and not isinstance(error, (UsageRefused, WaitOver)):
+        lines.append(f"  {advice}")
+    return lines
+
+
+def _headed(error: OmnigraphError, session: Session) -> str:
+    diagnostic = getattr(error, "diagnostic", None)
+    source = session.source_name or "<text>"
+    if diagnostic is not None:
+        text = str(diagnostic.render(source))
+        head, _, rest = text.partition("]")
+        return f"{_red(head + ']', session)}{_escaped(rest)}"
+    code = str(error.details["code"]) if isinstance(error, InvalidData) else error.code
+    text = f"{_red(f'error[{code}]', session)}: {_escaped(error.message)}"
+    line = getattr(error, "line_number", None)
+    return text if line is None else f"{text}\n  --> {_escaped(source)}:{line}"
+
+
+def _finding(finding: object) -> str:
+    if not isinstance(finding, dict):
+        return _escaped(str(finding))
+    fields = {str(k): v for k, v in finding.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    where = fields.get("address") or fields.get("type_name") or ""
+    code = fields.get("code") or fields.get("kind") or ""
+    return _escaped(f"{code} {where}: {fields.get('message') or fields.get('refusal') or ''}".strip())
+
+
+def _run_next(error: OmnigraphError, session: Session) -> list[str]:
+    """The command that finds out, or the same one under its key, which is safe to repeat."""
+    commit = getattr(error, "graph_commit_id", None)
+    key = session.progressed.idempotency_key
+    if commit is not None:
+        return ["  run next:", f"    omnigraph commit outcome {shell_line([commit, *session.here])}"]
+    if key is not None and session.progressed.sent:
+        words = session.words if "--idempotency-key" in session.words else [*session.words, "--idempotency-key", key]
+        return ["  run next, which is safe in any case:", f"    omnigraph {shell_line(words)}"]
+    if session.progressed.sent:
+        return ["  run next:", f"    omnigraph branch list {shell_line(session.here)}"]
+    return []
+
+
+def _escaped(text: str) -> str:
+    """Controls that could steer a terminal are spelled out; line ends stay."""
+    from omnigraph.engine.display import safe_text
+
+    return "\n".join(safe_text(line) for line in text.split("\n"))
+
+
+def _red(text: str, session: Session) -> str:
+    return f"\x1b[31m{text}\x1b[0m" if terminal.wants_color(session.color, sys.stderr) else text
+
+
+def frames(error: BaseException) -> str:
+    """Where it happened: files, lines and functions; no values, no message of a lower library."""
+    stack = traceback.extract_tb(error.__traceback__)
+    return "".join(f"  {frame.filename}:{frame.lineno} in {frame.name}\n" for frame in stack)

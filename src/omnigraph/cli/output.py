@@ -1,0 +1,162 @@
+"""Answers as bytes on stdout or in a file: the forms of interfaces.md 12.4. Data goes here, notes go to stderr.
+
+A file is written beside its name and takes it when it is whole. Rows are encoded by the engine, whole columns at a time;
+only the forms for people look at single cells, and only at as many as are shown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.cli import terminal
+from omnigraph.cli.errors import UsageRefused
+from omnigraph.cli.operator_config import Output, TableSettings
+
+if TYPE_CHECKING:
+    from omnigraph.engine.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an answer is to look, and where it goes. `out` None is stdout."""
+
+    output: Output
+    out: str | None = None
+    meta: bool = False
+    color: terminal.Color = "auto"
+    table: TableSettings = TableSettings()
+    neutralize_formulas: bool = False
+
+
+def chosen_output(asked: Output | None, *, json: bool, standing: Output | None, out: str | None) -> Output:
+    """`--json` and `--format`, then the operator's default, then a table for people and lines for programs.
+
+    Raises UsageRefused if `--json` meets another `--format`.
+    """
+    if json:
+        if asked not in (None, "json"):
+            raise UsageRefused(f"--json and --format {asked} exclude each other.")
+        return "json"
+    if asked is not None:
+        return asked
+    if standing is not None:
+        return standing
+    return "table" if out is None and terminal.stdout_is_terminal() else "jsonl"
+
+
+def emit(pieces: Iterable[bytes], out: str | None) -> None:
+    """Write to stdout, or whole to a file. Raises UsageRefused if the file can't be written."""
+    if out is None or out == "-":
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+        return
+    folder, name = os.path.split(os.path.abspath(out))
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    except OSError as error:
+        raise UsageRefused(f"--out can't be written: {error.strerror}.") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, out)
+    except BaseException:  # whatever ended it: no half-written file stays, and the cause goes on
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def emit_text(text: str, out: str | None = None, *, page: bool = False) -> None:
+    """A text for people, with a line end. With `page` it goes through $PAGER if it does not fit the terminal."""
+    long = page and out is None and text.count("\n") + 1 >= terminal.height()
+    if long and os.environ.get("PAGER") and terminal.stdout_is_terminal():
+        import click
+
+        click.echo_via_pager(text + "\n")
+        return
+    emit([text.encode("utf-8", "backslashreplace") + b"\n"], out)
+
+
+def emit_json(value: Any, out: str | None = None) -> None:
+    """One object as the wire spells it."""
+    emit([json_bytes(value), b"\n"], out)
+
+
+def json_bytes(value: Any) -> bytes:
+    """As `engine.answers.json_bytes`, which is not imported here: a command without a graph loads no engine."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
+
+
+# --- reads
+
+
+def emit_result(result: Result, form: Form, *, int64_as_text: bool = False) -> None:
+    """The answer of a query in any form. Raises UsageRefused for Arrow on a terminal."""
+    if form.output in ("table", "kv"):
+        from omnigraph.cli.table import result_blocks, result_table
+
+        text = result_table(result, form) if form.output == "table" else result_blocks(result, form)
+        emit_text(text, form.out, page=form.output == "table")
+        return
+    if form.output == "arrow" and form.out in (None, "-") and terminal.stdout_is_terminal():
+        raise UsageRefused("--format arrow is not for a terminal: add --out PATH or a pipe.")
+    emit(_encoded(result, form, int64_as_text), form.out)
+
+
+def _encoded(result: Result, form: Form, int64_as_text: bool) -> Iterator[bytes]:
+    from omnigraph.engine import answers
+    from omnigraph.query.encode import Spelling, arrow_stream, csv, ndjson
+
+    spelling = Spelling(int64_as_text=int64_as_text)
+    match form.output:
+        case "json":
+            yield from answers.result_json(result, spelling)
+            yield b"\n"
+        case "arrow":
+            yield from arrow_stream(result.table, answers.result_metadata(result))
+        case "csv":
+            yield from csv(result.table, spelling, neutralize_formulas=form.neutralize_formulas)
+        case _:
+            if form.meta:
+                yield json_bytes(result.head()) + b"\n"
+            yield from ndjson(result.table, spelling)
+
+
+# --- lists
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of like things: `answer` is the wire's object, `rows` its items, `shown` which of their fields a table has."""
+
+    answer: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+    shown: Sequence[str]
+
+
+def emit_listing(listing: Listing, form: Form) -> None:
+    """Raises UsageRefused for the two forms that only query results have."""
+    match form.output:
+        case "json":
+            emit_json(listing.answer, form.out)
+        case "jsonl":
+            emit((json_bytes(row) + b"\n" for row in listing.rows), form.out)
+        case "table" | "kv":
+            from omnigraph.cli.table import listing_blocks, listing_table
+
+            text = listing_table(listing, form) if form.output == "table" else listing_blocks(listing)
+            if text:
+                emit_text(text, form.out, page=form.output == "table")
+        case _:
+            raise UsageRefused(f"--format {form.output} is for query results.")

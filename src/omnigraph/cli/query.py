@@ -1,0 +1,68 @@
+"""`omnigraph query`: run a read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from omnigraph.cli import options
+from omnigraph.cli.command import command
+from omnigraph.cli.output import emit_result
+from omnigraph.cli.session import Session
+from omnigraph.cli.source import query_params, query_text
+from omnigraph.cli.values import moment, pairs
+
+
+@command("query", takes="any")
+@options.source
+@options.branch
+@options.snapshot
+@click.option("--as-of", metavar="TIME", help="The branch at a time: RFC 3339 with an offset, or microseconds.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A setting; the source's own lines win.")
+@options.result_format
+@options.out
+@click.option("--meta", is_flag=True, help="With jsonl: an object about the rows first.")
+@click.option("--neutralize-formulas", is_flag=True, help="With csv: make texts inert that a spreadsheet would run.")
+def query(
+    session: Session,
+    name: str | None,
+    file: str | None,
+    text: str | None,
+    params: str | None,
+    params_file: str | None,
+    single: tuple[str, ...],
+    branch: str | None,
+    snapshot: str | None,
+    as_of: str | None,
+    settings: tuple[str, ...],
+    output: str | None,
+    out: str | None,
+    meta: bool,
+    neutralize_formulas: bool,
+) -> None:
+    """Run a read of a .gq source. NAME says which, if the source holds several."""
+    source = query_text(session, file, text, name)
+    values = query_params(source, name, file=params_file, text=params, single=single)
+    form = session.form(output, out=out, meta=meta, neutralize_formulas=neutralize_formulas)
+    asked = _settings(session, settings)
+    with session.reading() as graph:
+        result = graph.query(
+            source,
+            values,
+            query_name=name,
+            branch=branch,
+            snapshot=snapshot,
+            as_of=None if as_of is None else moment(as_of),
+            settings=asked,
+            door="json",
+        )
+    emit_result(result, form, int64_as_text=asked.get("int64_json") == "string")
+
+
+def _settings(session: Session, given: tuple[str, ...]) -> dict[str, Any]:
+    """--set; --timeout bounds the read unless a setting does."""
+    settings: dict[str, Any] = dict(pairs(given, "--set"))
+    if session.timeout_seconds is not None:
+        settings.setdefault("query_timeout_ms", session.timeout_seconds * 1_000)
+    return settings

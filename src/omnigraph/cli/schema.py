@@ -1,0 +1,94 @@
+"""`omnigraph schema`: show the accepted schema, plan a change, apply one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from omnigraph.cli import options
+from omnigraph.cli.command import command, group
+from omnigraph.cli.errors import UsageRefused
+from omnigraph.cli.output import emit_json, emit_text
+from omnigraph.cli.scope import cluster_around
+from omnigraph.cli.session import Session
+from omnigraph.cli.source import schema_text
+
+schema = group("schema", "The schema: show it, plan a change, apply one.")
+
+
+@command("show", takes="any")
+@options.uri
+@options.snapshot
+def show(session: Session, uri: str | None, snapshot: str | None) -> None:
+    """The accepted schema text of main or of a commit."""
+    with session.reading(uri) as graph:
+        from omnigraph.engine.answers import schema_answer
+        from omnigraph.engine.selectors import Selector, pinned
+
+        answer = schema_answer(graph.core, pinned(graph.core, Selector(snapshot=snapshot), graph.branch))
+    if session.json:
+        emit_json(answer)
+    else:
+        emit_text(str(answer["schema_source"]).rstrip("\n"))
+
+
+@command("plan", takes="direct")
+@options.uri
+@options.schema
+@options.allow_data_loss
+def plan(session: Session, uri: str | None, schema: str, allow_data_loss: bool) -> int:
+    """The steps from the accepted schema to a file, refused ones included. Changes nothing; exit 1 for a refused step.
+
+    With --allow-data-loss, steps that drop rows or values are no refusals.
+    """
+    text = schema_text(session, schema)
+    with session.reading(uri) as graph:
+        result = graph.schema.plan(text)
+    losses = [step for step in result.steps if step.get("data_loss")]
+    if session.json:
+        emit_json(result.to_dict())
+    else:
+        emit_text(_steps_text(result.steps))
+    return 0 if result.supported and (allow_data_loss or not losses) else 1
+
+
+@command("apply", takes="store", writes=True)
+@options.uri
+@options.schema
+@options.allow_data_loss
+@options.message
+def apply(session: Session, uri: str | None, schema: str, allow_data_loss: bool, message: str | None) -> None:
+    """Apply a schema file to a graph that stands alone, as one commit.
+
+    A cluster's graphs take their schema from its folder: omnigraph cluster apply.
+    """
+    root = session.root(uri)
+    text = schema_text(session, schema)
+    if cluster_around(root.uri) is not None:
+        raise UsageRefused("This graph belongs to a cluster: change its schema with omnigraph cluster apply.")
+    if allow_data_loss:
+        session.consent("Applying the schema may drop rows or values that exist", even_locally=True)
+    with session.writing(uri) as graph:
+        result = session.send(
+            lambda: graph.schema.apply(text, allow_data_loss=allow_data_loss, message=message)
+        )
+    if session.json:
+        emit_json(result.to_dict())
+        return
+    done = "nothing to change" if result.commit is None else f"applied; commit {result.commit.graph_commit_id}"
+    emit_text("\n".join([_steps_text(result.steps), done]) if result.steps else done)
+
+
+def _steps_text(steps: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(step_text(step) for step in steps) or "no steps: the schema is the accepted one"
+
+
+def step_text(step: Mapping[str, Any]) -> str:
+    """One step of a migration in a line."""
+    from omnigraph.engine.display import safe_text
+
+    return safe_text(" ".join(f"{name}={value}" for name, value in step.items() if value not in (None, [], {})))
+
+
+for _each in (show, plan, apply):
+    schema.add_command(_each)
