@@ -246,10 +246,17 @@ def _list(node: ListLiteral, parts: list[Expr]) -> Constant | ListOf:
             )
     common = common_element(types)
     assert common is not None
-    of = ValueType("list", common.scalar)
-    if all(isinstance(part, Constant) for part in parts):
-        return Constant(tuple(part.value for part in parts if isinstance(part, Constant)), of)
-    return ListOf(tuple(parts), of)
+    constants = [part for part in parts if isinstance(part, Constant)]
+    if len(constants) < len(parts):
+        return ListOf(tuple(parts), ValueType("list", common.scalar))
+    values = tuple(constant.value for constant in constants)
+    if {of.scalar for of in types} == {Scalar.I64, Scalar.U64} and not any(_is_negative(value) for value in values):
+        common = scalar(Scalar.U64)
+    return Constant(values, ValueType("list", common.scalar))
+
+
+def _is_negative(value: object) -> bool:
+    return isinstance(value, int) and value < 0
 
 
 # --- calls
