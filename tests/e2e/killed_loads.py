@@ -10,6 +10,7 @@ Children are forked before any table is opened, so that each costs milliseconds 
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -27,9 +28,7 @@ ROWS = 150
 def records(batch: int) -> list[dict[str, object]]:
     keys = [f"{batch}-{i}" for i in range(ROWS)]
     nodes = [{"type": "Item", "data": {"key": key, "batch": batch}} for key in keys]
-    edges = [
-        {"edge": "Next", "from": a, "to": b, "data": {"batch": batch}} for a, b in zip(keys, keys[1:], strict=False)
-    ]
+    edges = [{"edge": "Next", "from": a, "to": b, "data": {"batch": batch}} for a, b in itertools.pairwise(keys)]
     return [*nodes, *edges]
 
 

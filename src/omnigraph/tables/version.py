@@ -48,31 +48,39 @@ class TableVersion:
         self.pin = pin
         self.dataset = dataset
         """The library's handle; only this room looks at it."""
-        if rows is not None:
-            self.__dict__["rows"] = rows
-        if size is not None:
-            self.__dict__["bytes"] = size
+        self._rows = rows
+        self._size = size
+        self._schema: pa.Schema | None = None
         if stored is not None:
             self.__dict__["stored"] = stored
 
-    @cached_property
-    def rows(self) -> int:
-        return self.dataset.count_rows()  # pyright: ignore[reportUnknownMemberType]
+    # properties, and not cached ones, where the query room's protocol asks for them
 
-    @cached_property
+    @property
+    def rows(self) -> int:
+        if self._rows is None:
+            self._rows = int(self.dataset.count_rows())  # pyright: ignore[reportUnknownMemberType]
+        return self._rows
+
+    @property
     def bytes(self) -> int:
         """Size of the data files, from the version's own metadata."""
-        return sum(fragment_bytes(each) for each in self.fragments())
+        if self._size is None:
+            self._size = sum(fragment_bytes(each) for each in self.fragments())
+        return self._size
 
     @cached_property
     def stored(self) -> pa.Schema:
         """The columns as the table stores them, dropped properties included."""
         return self.dataset.schema
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
         """The stored columns as readers see them: a Blob is `large_binary`."""
-        return pa.schema([pa.field(f.name, visible_type(f.type), f.nullable) for f in fields_of(self.stored)])
+        if self._schema is None:
+            fields = [pa.field(f.name, visible_type(f.type), f.nullable) for f in fields_of(self.stored)]
+            self._schema = pa.schema(fields)
+        return self._schema
 
     @cached_property
     def column_names(self) -> frozenset[str]:
