@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from manifest.samples import draft, first_version, follow, fork, head, published_chain, put
-from support.clocks import SteppingClock
 
+from manifest.samples import draft, first_version, follow, fork, head, published_chain, put
 from omnigraph.errors import FormatMismatch, StorageClass, StorageFailure
 from omnigraph.manifest import keys
 from omnigraph.manifest.builder import Built, deletion
@@ -24,12 +23,14 @@ from omnigraph.manifest.chain import (
     read_version,
     resolve_head,
 )
+from omnigraph.manifest.codec import to_bytes
 from omnigraph.manifest.markers import mark_deleted
 from omnigraph.store.base import Store
 from omnigraph.store.faults import Delay, FaultStore, Meanwhile, Refuse, Rule
 from omnigraph.store.local import LocalStore
 from omnigraph.store.memory import MemoryStore
 from omnigraph.store.uri import LocalRoot
+from support.clocks import SteppingClock
 
 HALF_A_DAY = 12 * 3600.0
 
@@ -306,8 +307,6 @@ def test_older_versions_of_long_chains_are_jumped_over(clock: SteppingClock) -> 
 def put_at(store: Store, branch: str, version: int) -> None:
     built = fork(branch, first_version().manifest)
     manifest = replace(built.manifest, version=version)
-    from omnigraph.manifest.codec import to_bytes
-
     put(store, Built(manifest, to_bytes(manifest)))
 
 

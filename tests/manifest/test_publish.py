@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from manifest.samples import first_version, follow, head
-from support.clocks import SteppingClock
 
+from manifest.samples import first_version, follow, head
 from omnigraph.errors import StorageClass
 from omnigraph.manifest.chain import KnownHead, NoHead, StoredVersion
 from omnigraph.manifest.driver import drive
@@ -39,6 +39,7 @@ from omnigraph.manifest.publish import (
 from omnigraph.store.base import Created, Exists, Refused, Unknown
 from omnigraph.store.faults import Damage, FailCondition, FaultStore, LandLate, LoseAfter, LoseBefore, Refuse, Rule
 from omnigraph.store.memory import MemoryStore
+from support.clocks import SteppingClock
 
 BASE = head(first_version(), known_at=0.0)
 MINE = follow(BASE, 1)
@@ -123,7 +124,7 @@ def test_five_sends_of_the_identical_bytes_with_growing_pauses_then_one_look() -
 def test_operators_read_each_reissue_and_the_end_of_it() -> None:
     run = Script(TIMED_OUT, Exists(), Absent(), Unknown(StorageClass.THROTTLED), TIMED_OUT, TIMED_OUT, Absent())
     event = "manifest request outcome unknown; re-issuing the identical conditional request"
-    assert REISSUE_EVENT == event
+    assert event == REISSUE_EVENT
     assert run.of(Log) == [
         Log("warning", event, (("class", "timeout"), ("attempt", 1), ("pause_ms", 200))),
         Log("warning", event, (("class", "unknown"), ("attempt", 2), ("pause_ms", 400))),
@@ -131,7 +132,7 @@ def test_operators_read_each_reissue_and_the_end_of_it() -> None:
         Log("warning", event, (("class", "timeout"), ("attempt", 4), ("pause_ms", 1600))),
         Log("error", "manifest request outcome unknown after every re-issue", (("class", "timeout"), ("attempts", 5))),
     ]
-    assert UNKNOWN_EVENT == run.of(Log)[-1].event
+    assert run.of(Log)[-1].event == UNKNOWN_EVENT
 
 
 def test_a_version_with_my_nonce_is_my_earlier_request() -> None:
@@ -222,8 +223,6 @@ def test_a_base_that_a_list_shows_to_be_the_head_still_is_fresh_again() -> None:
 
 
 def test_another_life_of_the_branch_decides_nothing() -> None:
-    from dataclasses import replace
-
     other = replace(AFTER_THEIRS.manifest, life=3)
     reborn = KnownHead(other, "ab", 601.0)
     assert Script((601.0, Created()), reborn, False).result == OutcomeUnknown(BASE, MINE.manifest, "other_life", None)
@@ -243,8 +242,6 @@ def test_the_owner_of_a_leased_lock_knows_its_base_as_long_as_the_fence_is_open(
 
 
 def test_a_version_that_does_not_follow_the_base_is_looked_at_from_the_head() -> None:
-    from dataclasses import replace
-
     foreign = StoredVersion(replace(THEIRS.manifest, base=replace(BASE.as_base, sha256="ab")), "cd", 5)
     run = Script(Exists(), foreign, known(AFTER_THEIRS, 0.0), False)
     assert run.result == Conflict(known(AFTER_THEIRS, 0.0))
