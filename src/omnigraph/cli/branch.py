@@ -7,6 +7,7 @@ import click
 from omnigraph.cli import options
 from omnigraph.cli.command import command, group
 from omnigraph.cli.output import Listing, emit_listing
+from omnigraph.cli.progress import waiting
 from omnigraph.cli.receipts import created_text, deleted_text, emit_receipt, merged_text
 from omnigraph.cli.session import Session
 
@@ -71,7 +72,7 @@ def merge(
     """
     if delete_branch and not dry_run:
         session.consent(f"Deleting branch {source} after the merge")
-    with session.writing() as graph:
+    with session.writing() as graph, waiting(session, "merge"):
         key = session.key(idempotency_key)
         result = session.send(
             lambda: graph.branches.merge(

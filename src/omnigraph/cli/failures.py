@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli import terminal
 from omnigraph.cli.errors import Interrupted, UsageRefused, WaitOver, failure_body
@@ -43,9 +44,10 @@ def report_failure(error: OmnigraphError, session: Session, usage: click.UsageEr
 def failure_lines(error: OmnigraphError, session: Session) -> list[str]:
     """What a person is told: the fault, its place, what may be done now."""
     lines = [_headed(error, session)]
-    findings = error.details if error.detail_key in ("findings", "migration") else None
-    if isinstance(findings, list):
-        lines += [f"  {_finding(each)}" for each in findings]
+    findings = (
+        cast("list[Mapping[str, Any]] | None", error.details) if error.detail_key in ("findings", "migration") else None
+    )
+    lines += [f"  {_finding(each)}" for each in findings or ()]
     advice = _ADVICE.get(error.retry)
     if isinstance(error, (OutcomeUnknown, Interrupted)):
         lines += _run_next(error, session)
@@ -67,19 +69,21 @@ def _headed(error: OmnigraphError, session: Session) -> str:
     return text if line is None else f"{text}\n  --> {_escaped(source)}:{line}"
 
 
-def _finding(finding: object) -> str:
-    if not isinstance(finding, dict):
-        return _escaped(str(finding))
-    fields = {str(k): v for k, v in finding.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    where = fields.get("address") or fields.get("type_name") or ""
-    code = fields.get("code") or fields.get("kind") or ""
-    return _escaped(f"{code} {where}: {fields.get('message') or fields.get('refusal') or ''}".strip())
+def _finding(finding: Mapping[str, Any]) -> str:
+    """A finding of a configuration folder, or a step of a migration."""
+    if "entity" in finding:
+        from omnigraph.cli.schema import step_text
+
+        return step_text(finding)
+    return _escaped(f"{finding.get('code')} {finding.get('address')}: {finding.get('message')}")
 
 
 def _run_next(error: OmnigraphError, session: Session) -> list[str]:
     """The command that finds out, or the same one under its key, which is safe to repeat."""
     commit = getattr(error, "graph_commit_id", None)
     key = session.progressed.idempotency_key
+    if isinstance(error, OutcomeUnknown) and error.details["kind"] == "init":
+        return ["  run next, which is safe in any case:", f"    omnigraph {shell_line(session.words)}"]
     if commit is not None:
         return ["  run next:", f"    omnigraph commit outcome {shell_line([commit, *session.here])}"]
     if key is not None and session.progressed.sent:

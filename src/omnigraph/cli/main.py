@@ -37,6 +37,7 @@ COMMANDS = {
 }
 
 PROGRAM = "omnigraph"
+COMPLETION = "_OMNIGRAPH_COMPLETE"  # set by a shell that asks for completions
 
 
 class _Program(LazyGroup):
@@ -46,6 +47,10 @@ class _Program(LazyGroup):
         words = list(sys.argv[1:] if args is None else args)
         session = Session(words)
         extra.pop("standalone_mode", None)
+        if COMPLETION in os.environ:
+            from omnigraph.cli.completion import register
+
+            register()
         try:
             sys.exit(self._run(words, session, extra))
         finally:

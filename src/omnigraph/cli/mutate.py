@@ -6,6 +6,7 @@ import click
 
 from omnigraph.cli import options
 from omnigraph.cli.command import command
+from omnigraph.cli.progress import waiting
 from omnigraph.cli.receipts import emit_receipt, written_text
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import query_params, query_text
@@ -33,7 +34,7 @@ def mutate(
     """Run a mutation of a .gq source. NAME says which, if the source holds several."""
     source = query_text(session, file, text, name)
     values = query_params(source, name, file=params_file, text=params, single=single)
-    with session.writing() as graph:
+    with session.writing() as graph, waiting(session, "mutate"):
         key = session.key(idempotency_key)
         result = session.send(
             lambda: graph.mutate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +13,11 @@ from omnigraph.cli import terminal
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from omnigraph.engine.load.batch import LoadProgress, ReportProgress
+
+_QUIET_SECONDS = 1.0
 
 
 @contextmanager
@@ -25,6 +30,51 @@ def progress(session: Session, phase: str, unit: str) -> Iterator[ReportProgress
             yield report
     else:
         yield False
+
+
+@contextmanager
+def waiting(session: Session, what: str) -> Iterator[None]:
+    """A spinner with seconds for work that takes more than one, where people look on; nothing for programs."""
+    if session.progress == "json" or not _wants_bar(session):
+        yield
+        return
+    shown = _Spinner(what)
+    timer = threading.Timer(_QUIET_SECONDS, shown.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        shown.stop()
+
+
+class _Spinner:
+    """Started by a timer's thread, stopped by the command's; whichever comes second finds the other's mark."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._over = False
+        self._bar: Progress | None = None
+
+    def start(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        with self._lock:
+            if self._over:
+                return
+            columns = (SpinnerColumn(), TextColumn(self._what), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.add_task(self._what, total=None)
+            self._bar.start()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._over = True
+            if self._bar is not None:
+                self._bar.stop()
 
 
 def _wants_bar(session: Session) -> bool:

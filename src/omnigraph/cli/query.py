@@ -9,6 +9,7 @@ import click
 from omnigraph.cli import options
 from omnigraph.cli.command import command
 from omnigraph.cli.output import emit_result
+from omnigraph.cli.progress import waiting
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import query_params, query_text
 from omnigraph.cli.values import moment, pairs
@@ -46,7 +47,7 @@ def query(
     values = query_params(source, name, file=params_file, text=params, single=single)
     form = session.form(output, out=out, meta=meta, neutralize_formulas=neutralize_formulas)
     asked = _settings(session, settings)
-    with session.reading() as graph:
+    with session.reading() as graph, waiting(session, "query"):
         result = graph.query(
             source,
             values,

@@ -7,8 +7,9 @@ from typing import Any
 
 from omnigraph.cli import options
 from omnigraph.cli.command import command, group
-from omnigraph.cli.errors import UsageRefused
+from omnigraph.cli.errors import Exit, UsageRefused
 from omnigraph.cli.output import emit_json, emit_text
+from omnigraph.cli.progress import waiting
 from omnigraph.cli.scope import cluster_around
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import schema_text
@@ -44,12 +45,12 @@ def plan(session: Session, uri: str | None, schema: str, allow_data_loss: bool) 
     text = schema_text(session, schema)
     with session.reading(uri) as graph:
         result = graph.schema.plan(text)
-    losses = [step for step in result.steps if step.get("data_loss")]
+    loses = any(step["severity"] == "warning" for step in result.steps)
     if session.json:
         emit_json(result.to_dict())
     else:
         emit_text(_steps_text(result.steps))
-    return 0 if result.supported and (allow_data_loss or not losses) else 1
+    return Exit.DONE if result.supported and (allow_data_loss or not loses) else Exit.FAILED
 
 
 @command("apply", takes="store", writes=True)
@@ -68,10 +69,8 @@ def apply(session: Session, uri: str | None, schema: str, allow_data_loss: bool,
         raise UsageRefused("This graph belongs to a cluster: change its schema with omnigraph cluster apply.")
     if allow_data_loss:
         session.consent("Applying the schema may drop rows or values that exist", even_locally=True)
-    with session.writing(uri) as graph:
-        result = session.send(
-            lambda: graph.schema.apply(text, allow_data_loss=allow_data_loss, message=message)
-        )
+    with session.writing(uri) as graph, waiting(session, "schema"):
+        result = session.send(lambda: graph.schema.apply(text, allow_data_loss=allow_data_loss, message=message))
     if session.json:
         emit_json(result.to_dict())
         return
@@ -84,10 +83,12 @@ def _steps_text(steps: Sequence[Mapping[str, Any]]) -> str:
 
 
 def step_text(step: Mapping[str, Any]) -> str:
-    """One step of a migration in a line."""
+    """One step of a migration in a line: what counts of it, of what, why."""
     from omnigraph.engine.display import safe_text
 
-    return safe_text(" ".join(f"{name}={value}" for name, value in step.items() if value not in (None, [], {})))
+    code = f" {step['code']}" if "code" in step else ""
+    renamed = f" (was {step['renamed_from']})" if "renamed_from" in step else ""
+    return safe_text(f"{step['severity']}{code} {step['kind']} {step['entity']}{renamed}: {step['reason']}")
 
 
 for _each in (show, plan, apply):
