@@ -51,7 +51,7 @@ def test_what_the_fast_reader_takes_the_exact_reader_reads_alike(records: list[s
         entity = entity_of(group)
         if entity is None:
             continue
-        fast = read_fast(entity, group.word, group.lines)
+        fast = read_fast(entity, group.word, group.name, group.lines)
         if fast is None:
             continue
         exact = read_exact(CATALOG, group.lines)
@@ -65,7 +65,7 @@ def test_random_plain_records_are_read_alike(records: list[str]) -> None:
     entity = CATALOG.nodes["Thing"]
     found = split("".join(f"{record}\n" for record in records).encode(), 7).plain
     exact = read_exact(CATALOG, found)
-    fast = read_fast(entity, "type", found)
+    fast = read_fast(entity, "type", entity.name, found)
     if exact.refusal is None and fast is not None:
         assert same(exact.tables[entity.id][1], fast)
     if exact.refusal is not None:
@@ -79,7 +79,7 @@ def test_every_odd_value_of_every_type_is_read_alike(of: str) -> None:
     taken = 0
     for value in ODD_TEXTS:
         found = split(f'{{"type":"One","data":{{"value":{value}}}}}\n'.encode(), 1).plain
-        exact, fast = read_exact(catalog, found), read_fast(entity, "type", found)
+        exact, fast = read_exact(catalog, found), read_fast(entity, "type", entity.name, found)
         if fast is not None:
             assert exact.refusal is None, value
             assert same(exact.tables[entity.id][1], fast), value
@@ -104,9 +104,20 @@ def test_every_odd_value_of_every_type_is_read_alike(of: str) -> None:
 def test_ordinary_values_need_no_exact_reading(data: dict[str, Any]) -> None:
     entity = CATALOG.nodes["Thing"]
     found = split(lines({"type": "Thing", "data": data}, {"data": {"key": "b"}, "type": "Thing"}), 1).plain.part(0, 1)
-    fast = read_fast(entity, "type", found)
+    fast = read_fast(entity, "type", entity.name, found)
     assert fast is not None
     assert same(read_exact(CATALOG, found).tables[entity.id][1], fast)
+
+
+def test_the_type_may_stand_anywhere_in_a_record() -> None:
+    entity = CATALOG.nodes["Thing"]
+    data = {"key": "a", "text": ',"type":"Memo"'}
+    found = split(lines({"data": data, "type": "Thing"}, {"data": data, "id": "a", "type": "Thing"}), 1).plain
+    (group,) = groups(found)
+    assert isinstance(group, Group)
+    assert (group.word, group.name, len(group.lines)) == ("type", "Thing", 2)
+    assert read_fast(entity, "type", "Thing", group.lines) is not None
+    assert read_fast(entity, "type", "Memo", group.lines) is None
 
 
 def test_records_of_edges_without_properties_need_no_exact_reading() -> None:
@@ -114,6 +125,6 @@ def test_records_of_edges_without_properties_need_no_exact_reading() -> None:
     found = split(
         lines({"edge": "bare", "from": "a", "to": "b"}, {"edge": "bare", "from": "a", "to": "c", "data": {}}), 1
     )
-    fast = read_fast(entity, "edge", found.plain)
+    fast = read_fast(entity, "edge", "bare", found.plain)
     assert fast is not None
     assert fast.column("__dst").to_pylist() == ["b", "c"]

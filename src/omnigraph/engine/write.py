@@ -28,7 +28,7 @@ from omnigraph.engine.replay import find_replay
 from omnigraph.engine.staging import StagedPlan, commit_plan, row_deltas, stage_plan
 from omnigraph.errors import BranchNotFound, PreconditionFailed, ReadSetConflict
 from omnigraph.manifest.builder import CommitDraft, base_label, next_version
-from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.chain import KnownHead, NoHead
 from omnigraph.manifest.model import Commit, Idempotency, Manifest
 from omnigraph.manifest.publish import Published
 from omnigraph.query.snapshot import Snapshot
@@ -75,7 +75,7 @@ class Written:
 
 def write(core: GraphCore, request: WriteRequest) -> Written:
     """Run one write to its end. Raises every typed error of the write path; what is known is in its `effects`."""
-    with core.lanes.enter(request.branch):
+    with core.writing(request.branch):
         return _Writing(core, request).run()
 
 
@@ -144,14 +144,7 @@ class _Writing:
     def _again(self, head: KnownHead, moved: KnownHead, judged: PrepareAgain | OtherLife) -> tuple[KnownHead, None]:
         branch = self._request.branch
         if isinstance(judged, OtherLife):
-            if not moved.live:
-                raise BranchNotFound(f"The branch '{branch}' was deleted while this write was being prepared.")
-            raise ReadSetConflict(
-                f"The branch '{branch}' was deleted and made anew while this write was being prepared.",
-                member="branch_life",
-                expected=f"{branch}#{head.life}",
-                actual=f"{branch}#{moved.life}",
-            )
+            raise self._other_life(head)
         if self._attempt >= self._request.operation.repeats:
             raise ReadSetConflict(
                 f"Branch '{branch}' moved on while this write was being prepared.",
@@ -164,6 +157,19 @@ class _Writing:
         self._core.clock.sleep(min(jitter * 2.0 ** min(self._attempt, 8), _PAUSE_SECONDS_MAX))
         self._attempt += 1
         return moved, None
+
+    def _other_life(self, base: KnownHead) -> BranchNotFound | ReadSetConflict:
+        """The branch that was written to is gone; whether a namesake lives decides the words."""
+        branch = self._request.branch
+        now = self._core.heads.resolve(branch)
+        if isinstance(now, NoHead) or not now.live:
+            return BranchNotFound(f"The branch '{branch}' was deleted while this write was being prepared.")
+        return ReadSetConflict(
+            f"The branch '{branch}' was deleted and made anew while this write was being prepared.",
+            member="branch_life",
+            expected=f"{branch}#{base.life}",
+            actual=f"{branch}#{now.life}",
+        )
 
     def _check_condition(self, head: KnownHead) -> None:
         expected = self._request.if_commit

@@ -1,0 +1,264 @@
+"""A write under a store that answers badly ends in one of: published once, definitely not, unknown and how to find out.
+
+The store of the graph's own requests is scripted (`FaultStore`); tables lie in the same folder, unharmed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.engine.context import Context
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.opening import open_core
+from omnigraph.errors import Busy, OutcomeUnknown, ReadSetConflict, StorageClass, StorageFailure
+from omnigraph.manifest.publish import FenceClosed, FenceOpen
+from omnigraph.store.faults import (
+    FailCondition,
+    FaultStore,
+    LandLate,
+    LoseAfter,
+    LoseBefore,
+    Meanwhile,
+    Refuse,
+    Rule,
+    Throttle,
+)
+from omnigraph.store.open import open_store
+from support.clocks import SteppingClock
+
+SCHEMA = "node Port { code: String @key  name: String? } edge Ferry: Port -> Port { line: String? }"
+INSERT = "query m($c: String) { insert Port { code: $c } }"
+UPDATE = 'query m() { update Port set { name: "x" } where code = "A" }'
+MANIFEST = "__manifest/"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    graph.mutate(INSERT, c="A")
+    return str(tmp_path / "g")
+
+
+class Faulty:
+    """A graph whose own requests go through a script."""
+
+    def __init__(self, root: str, *, owner: bool = True) -> None:
+        self.store = FaultStore(open_store(root))
+        self.clock = SteppingClock(now_us=2_000_000_000_000_000)
+        self.core = open_core(root, store=self.store, clock=self.clock, owner=owner)
+        self.graph = Graph(Context(self.core))
+
+    def publish_with(self, *faults: object, times: int = 1) -> None:
+        for fault in faults:
+            self.store.add(Rule(fault, verb="create", key=MANIFEST, times=times))  # type: ignore[arg-type]
+
+
+def codes(root: str) -> list[str]:
+    query = "query q() { match { $p: Port } return { $p.code as c } order { c } }"
+    return omnigraph.open(root).query(query).scalars()
+
+
+def log(root: str) -> list[str]:
+    return [commit.graph_commit_id for commit in omnigraph.open(root).commits.list()]
+
+
+def manifests(root: str) -> list[str]:
+    return sorted(path.name for path in Path(root, "__manifest", "main").iterdir())
+
+
+@pytest.mark.parametrize("fault", [LoseBefore(), LoseAfter(), Throttle(), FailCondition(), LandLate(after=1)])
+def test_one_lost_publication_is_settled_by_the_identical_request(root: str, fault: object) -> None:
+    faulty = Faulty(root)
+    faulty.publish_with(fault)
+    result = faulty.graph.mutate(INSERT, c="B")
+    assert result.commit is not None
+    assert codes(root) == ["A", "B"]
+    assert log(root)[0] == result.commit.graph_commit_id
+    assert len(log(root)) == len(manifests(root)) == 3
+    assert faulty.clock.slept[:1] in ([], [0.2])
+
+
+def test_a_publication_that_is_never_answered_is_unknown_and_the_next_write_works(root: str) -> None:
+    faulty = Faulty(root)
+    faulty.publish_with(LoseBefore(), times=5)
+    head = log(root)[0]
+    with pytest.raises(OutcomeUnknown) as caught:
+        faulty.graph.mutate(INSERT, c="B", idempotency_key="k")
+    error = caught.value
+    assert (error.effects, error.retry, error.status) == ("unknown", "reconcile", 500)
+    assert (error.branch, error.base_commit_id) == ("main", head)
+    assert error.details["idempotency_key"] == "k"
+    assert error.graph_commit_id is not None
+    assert faulty.clock.slept == [0.2, 0.4, 0.8, 1.6]
+    outcome = faulty.graph.commits.outcome(error.graph_commit_id)
+    assert (outcome.outcome, outcome.reason) == ("undetermined", "version_absent")
+    repeated = faulty.graph.mutate(INSERT, c="B", idempotency_key="k")
+    assert not repeated.replayed
+    assert faulty.graph.commits.outcome(error.graph_commit_id).outcome == "superseded"
+    assert codes(root) == ["A", "B"]
+
+
+def test_an_unknown_write_that_landed_is_found_by_its_key_and_never_doubled(root: str) -> None:
+    faulty = Faulty(root)
+    faulty.publish_with(LandLate(after=30), times=5)
+    with pytest.raises(OutcomeUnknown) as caught:
+        faulty.graph.mutate(INSERT, c="B", idempotency_key="k")
+    faulty.store.release()
+    assert faulty.core.heads.uncertain("main")
+    again = faulty.graph.mutate(INSERT, c="B", idempotency_key="k")
+    assert again.replayed
+    assert again.commit is not None
+    assert again.commit.graph_commit_id == caught.value.graph_commit_id
+    assert faulty.graph.commits.outcome(again.commit.graph_commit_id).outcome == "published"
+    assert not faulty.core.heads.uncertain("main")
+    assert codes(root) == ["A", "B"]
+
+
+def test_a_read_after_an_unknown_write_asks_storage_even_in_the_owner(root: str) -> None:
+    faulty = Faulty(root)
+    faulty.publish_with(LandLate(after=30), times=5)
+    with pytest.raises(OutcomeUnknown):
+        faulty.graph.mutate(INSERT, c="B")
+    faulty.store.release()
+    assert faulty.graph.query("query q() { match { $p: Port } return { count($p) as n } }").scalar() == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "cls", "status", "retry"),
+    [
+        (Refuse(StorageClass.DENIED), StorageClass.DENIED, 500, "recover"),
+        (Refuse(StorageClass.CONNECTION, sent=False), StorageClass.CONNECTION, 503, "retry"),
+    ],
+)
+def test_a_refused_publication_is_definite(
+    root: str, fault: Refuse, cls: StorageClass, status: int, retry: str
+) -> None:
+    faulty = Faulty(root)
+    faulty.publish_with(fault)
+    with pytest.raises(StorageFailure) as caught:
+        faulty.graph.mutate(INSERT, c="B")
+    error = caught.value
+    assert (error.cls, error.phase, error.effects, error.status, error.retry) == (cls, "publish", "none", status, retry)
+    assert root not in error.message
+    assert codes(root) == ["A"]
+    faulty.graph.mutate(INSERT, c="C")
+    assert codes(root) == ["A", "C"]
+
+
+def test_an_insert_that_loses_the_race_is_prepared_again_and_an_update_is_refused(root: str) -> None:
+    faulty = Faulty(root)
+    other = omnigraph.open(root)
+    faulty.publish_with(Meanwhile(before=lambda: other.mutate(INSERT, c="X")))
+    faulty.graph.mutate(INSERT, c="B")
+    assert codes(root) == ["A", "B", "X"]
+    head = log(root)[0]
+    faulty.publish_with(Meanwhile(before=lambda: other.mutate(INSERT, c="Y")))
+    with pytest.raises(ReadSetConflict) as caught:
+        faulty.graph.mutate(UPDATE)
+    assert caught.value.details["member"] == "type:node:Port"
+    assert log(root)[1] == head
+    faulty.graph.mutate(UPDATE)
+
+
+def test_an_update_passes_over_a_commit_that_left_its_types_alone(root: str) -> None:
+    omnigraph.open(root).mutate(INSERT, c="B")
+    faulty = Faulty(root)
+    other = omnigraph.open(root)
+    ferry = 'query m() { insert Ferry { from: "A", to: "B" } }'
+    faulty.publish_with(Meanwhile(before=lambda: other.mutate(ferry)))
+    result = faulty.graph.mutate(UPDATE)
+    assert result.commit is not None
+    assert result.commit.graph_manifest_version == 5
+    counted = omnigraph.open(root).query("query q() { match { $a $f:ferry $b } return { count($f.@id) as n } }")
+    assert counted.scalar() == 1
+
+
+def test_two_first_writes_of_a_type_end_in_one_table(root: str) -> None:
+    omnigraph.open(root).mutate(INSERT, c="B")
+    faulty = Faulty(root)
+    other = omnigraph.open(root)
+    ferry = 'query m($l: String) { insert Ferry { from: "A", to: "B", line: $l } }'
+    faulty.publish_with(Meanwhile(before=lambda: other.mutate(ferry, l="theirs")))
+    faulty.graph.mutate(ferry, l="ours")
+    found = omnigraph.open(root).query("query q() { match { $a $f:ferry $b } return { $f.line as l } order { l } }")
+    assert found.scalars() == ["ours", "theirs"]
+
+
+def test_a_write_prepared_on_a_branch_that_is_made_anew_is_refused(root: str) -> None:
+    omnigraph.open(root).branches.create("b")
+    faulty = Faulty(root)
+    other = omnigraph.open(root)
+
+    def anew() -> None:
+        other.branches.delete("b")
+        other.branches.create("b")
+
+    faulty.publish_with(Meanwhile(before=anew))
+    with pytest.raises(ReadSetConflict) as caught:
+        faulty.graph.on("b").mutate(INSERT, c="B")
+    assert caught.value.details["member"] == "branch_life"
+    assert codes(root) == ["A"]
+
+
+def test_a_closed_fence_publishes_nothing(root: str) -> None:
+    faulty = Faulty(root)
+    faulty.core.fence = FenceClosed
+    with pytest.raises(Busy) as caught:
+        faulty.graph.mutate(INSERT, c="B")
+    assert (caught.value.code, caught.value.effects) == ("server_draining", "none")
+    assert codes(root) == ["A"]
+    faulty.core.fence = FenceOpen
+    faulty.graph.mutate(INSERT, c="B")
+
+
+def _operations() -> list[tuple[str, Callable[[Graph], object]]]:
+    return [
+        ("mutate", lambda graph: graph.mutate(INSERT, c="B")),
+        ("load", lambda graph: graph.load([{"type": "Port", "data": {"code": "B"}}], mode="append")),
+        ("branch create", lambda graph: graph.branches.create("b")),
+        ("schema", lambda graph: graph.schema.apply(SCHEMA + "\nnode New { k: String @key }")),
+    ]
+
+
+@pytest.mark.parametrize(("name", "operation"), _operations())
+@pytest.mark.parametrize("fault", [LoseBefore(), LoseAfter(), Throttle(), Refuse()])
+def test_whichever_request_fails_once_nothing_else_suffers(
+    root: str, name: str, operation: Callable[[Graph], object], fault: object
+) -> None:
+    """Every request of an operation fails once in its turn; then the graph still takes the operation."""
+    counted = len(log(root))
+    ordinal = 0
+    while True:
+        ordinal += 1
+        copy = f"{root}-{ordinal}"
+        shutil.copytree(root, copy)
+        faulty = Faulty(copy)
+        first = len(faulty.store.requests)
+        faulty.store.add(Rule(fault, ordinal=first + ordinal))  # type: ignore[arg-type]
+        done = _tried(operation, faulty.graph)
+        met = any(request.fault is not None for request in faulty.store.requests)
+        commits = len(log(copy)) - counted
+        changed = commits + (len(omnigraph.open(copy).branches.list()) - 1)
+        assert changed == int(done), f"{name}, request {ordinal}: done is {done}, {changed} versions"
+        faulty.store.heal()
+        if not done:
+            operation(faulty.graph)
+        if not met:
+            break
+    assert ordinal > 1
+
+
+def _tried(operation: Callable[[Graph], object], graph: Graph) -> bool:
+    """Whether it was done; if not, it must say that nothing was."""
+    failures: list[StorageFailure] = []
+    try:
+        operation(graph)
+    except StorageFailure as failure:
+        failures.append(failure)
+    assert all(failure.effects in (None, "none") for failure in failures)
+    return not failures
