@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from omnigraph.lang.query.typed import Constant, Expr, ListOf
 from omnigraph.query.expressions import Scope, constant_value, true_rows
-from omnigraph.query.keys import node_id
+from omnigraph.query.keys import node_id, node_ids
 from omnigraph.query.plan import Lookup, NodeTests
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.rowcolumns import SomeVertices, WholeType
@@ -75,26 +75,22 @@ def looked_up(snapshot: Snapshot, scope: Scope, tests: NodeTests) -> np.ndarray:
     """The live vertices that the look-up of a variable names, each once."""
     assert tests.lookup is not None
     nodes: NodeRows = snapshot.nodes(tests.type_name)
-    vertices = nodes.dictionary.find(pa.array(_ids(snapshot, scope, tests, tests.lookup), pa.string()))
+    vertices = nodes.dictionary.find(_ids(snapshot, scope, tests, tests.lookup))
     if len(vertices) > 1:
         vertices = np.unique(vertices)
     return vertices[nodes.rows_of(vertices) >= 0]
 
 
-def _ids(snapshot: Snapshot, scope: Scope, tests: NodeTests, lookup: Lookup) -> list[str]:
+def _ids(snapshot: Snapshot, scope: Scope, tests: NodeTests, lookup: Lookup) -> pa.Array:
     if lookup.ids is not None:
-        if lookup.many:
-            return [each for each in list_values(lookup.ids, scope) or [] if each is not None]
-        value = constant_value(lookup.ids, scope)
-        return [] if value is None else [value]
+        given = list_values(lookup.ids, scope) or [] if lookup.many else [constant_value(lookup.ids, scope)]
+        return pa.array(given, pa.string()).drop_null()
     entity = snapshot.catalog.nodes[tests.type_name]
     properties = [entity.property(name) for name in entity.key]
     types = [each.type for each in properties if each is not None]
-    if lookup.many:
-        ids = [node_id(types, [value]) for value in list_values(lookup.key[0], scope) or []]
-    else:
-        ids = [node_id(types, [constant_value(each, scope) for each in lookup.key])]
-    return [each for each in ids if each is not None]
+    if not lookup.many:
+        return pa.array([node_id(types, [constant_value(each, scope) for each in lookup.key])], pa.string()).drop_null()
+    return node_ids(types[0], list_values(lookup.key[0], scope) or [])
 
 
 def list_values(expr: Expr, scope: Scope) -> list[Any] | None:

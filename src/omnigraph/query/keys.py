@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from omnigraph.lang.schema.identity import derived_id, key_spelling
-from omnigraph.lang.types import NUMBERS, ValueType
-from omnigraph.query.numbers import exact_value
+from omnigraph.lang.types import INTEGERS, NUMBERS, ValueType
+from omnigraph.query.numbers import exact_value, exact_values
 from omnigraph.tables.columns import arrow_type
 
 
@@ -29,3 +31,13 @@ def node_id(types: Sequence[ValueType], values: Sequence[Any]) -> str | None:
             return None
         spellings.append(key_spelling(of, held))
     return derived_id(spellings)
+
+
+def node_ids(of: ValueType, values: Sequence[Any]) -> pa.Array:
+    """The ids of nodes whose key is one member with one of these values; values that no node can have are left out."""
+    if of.is_text:
+        return pa.array(values, pa.string()).drop_null()
+    if of.scalar in INTEGERS:
+        present = [value for value in values if value is not None]
+        return pa.array(exact_values(arrow_type(of), present), arrow_type(of)).cast(pa.string())
+    return pa.array([node_id([of], [value]) for value in values], pa.string()).drop_null()

@@ -74,7 +74,7 @@ class DuckTail:
             f" SELECT r.i AS i, g.first AS first FROM {_INPUT} r JOIN g ON {same}"
         )
         with self._input(table) as cursor:
-            found = _arrow(cursor.execute(statement))
+            found = _arrow(cursor.sql(statement))
         of_row = np.empty(len(keys[0]), np.int64)
         of_row[found.column("i").to_numpy()] = found.column("first").to_numpy()
         first, numbers = np.unique(of_row, return_inverse=True)
@@ -90,10 +90,10 @@ class DuckTail:
         if limit is not None:
             statement += f" LIMIT {int(limit)}"
         with self._input(table) as cursor:
-            return _arrow(cursor.execute(statement)).column("i").to_numpy()
+            return _arrow(cursor.sql(statement)).column("i").to_numpy()
 
 
-def _arrow(answer: duckdb.DuckDBPyConnection) -> pa.Table:
+def _arrow(answer: duckdb.DuckDBPyRelation) -> pa.Table:
     return cast(pa.Table, answer.to_arrow_table())  # pyright: ignore[reportUnknownMemberType]
 
 

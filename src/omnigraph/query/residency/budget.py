@@ -72,6 +72,15 @@ class MemoryBudget:
                 self._evictions += 1
                 self._release(oldest)
 
+    def recount(self, key: Hashable, entry: Held) -> None:
+        """Count an entry's parts anew, if it is kept and they changed."""
+        parts = dict(entry.parts())
+        with self._lock:
+            kept = self._entries.get(key)
+            if kept is None or kept[0] is not entry or kept[1] == parts:
+                return
+        self.put(key, entry)
+
     def drop(self, keys: Iterable[Hashable]) -> None:
         with self._lock:
             for key in keys:

@@ -131,7 +131,7 @@ class Residency:
     def recount(self, key: StateKey, state: State) -> None:
         """Count a state's bytes anew after columns or adjacency became resident."""
         if self.budget.get(key) is state:
-            self.budget.put(key, state)
+            self.budget.recount(key, state)
 
     def adopt(self, tables: TableOpener, old: Manifest, new: Manifest, changes: Mapping[str, RowDelta]) -> None:
         """Take over what a publication changed: `changes` by type id, from `old`'s pin to `new`'s.
