@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from omnigraph.manifest.chain import (
 )
 from omnigraph.manifest.codec import to_bytes
 from omnigraph.manifest.markers import mark_deleted
-from omnigraph.store.base import Store
+from omnigraph.store.base import ObjectInfo, Store
 from omnigraph.store.faults import Delay, FaultStore, Meanwhile, Refuse, Rule
 from omnigraph.store.local import LocalStore
 from omnigraph.store.memory import MemoryStore
@@ -319,7 +320,7 @@ class CountedPages(MemoryStore):
         self.keys_yielded = 0
         self.listings = 0
 
-    def list(self, prefix: str, *, start_after: str | None = None):  # type: ignore[no-untyped-def]
+    def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
         self.listings += 1
         for info in super().list(prefix, start_after=start_after):
             self.keys_yielded += 1

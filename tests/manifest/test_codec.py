@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -163,7 +164,9 @@ def test_a_long_branch_name_is_not_repeated_in_every_record() -> None:
         (lambda data: b'{"min_reader":' + b"9" * 5_000 + b"}", "no complete JSON"),
     ],
 )
-def test_an_empty_cut_or_foreign_object_is_a_typed_error_with_a_remedy(change, said: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_empty_cut_or_foreign_object_is_a_typed_error_with_a_remedy(
+    change: Callable[[bytes], bytes], said: str
+) -> None:
     with pytest.raises(StorageFailure, match=said) as caught:
         read(change(sample()))
     error = caught.value

@@ -110,7 +110,7 @@ def test_files_are_no_part_of_the_log() -> None:
 
 
 def test_a_fork_shares_segments_by_reference_and_appends_under_its_own_name() -> None:
-    lineage, _, records = grown(200)
+    lineage, _, _ = grown(200)
     forked = Lineage(lineage.window, lineage.segments)
     more = [record(number) for number in range(200, 330)]
     longer, written = appended(forked, more, branch="Side", nonce="s")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from omnigraph.manifest.chain import HeadState, KnownHead, NoHead
 from omnigraph.manifest.codec import check_writable, digest, to_bytes
 from omnigraph.manifest.ids import CommitId
-from omnigraph.manifest.lineage import SegmentToWrite, appended
+from omnigraph.manifest.lineage import SegmentToWrite, appended, log_length
 from omnigraph.manifest.model import (
     Commit,
     CommitKind,
@@ -115,19 +115,24 @@ def next_version(
     types: Mapping[str, TypeEntry] | None = None,
     schema: str | None = None,
     absorbed: Sequence[Commit] = (),
+    log: Lineage | None = None,
 ) -> Built:
     """The version that publishes these commits on a live base, in this order, each on the one before it.
 
     `types` and `schema` are the whole new state, the base's where left out. `absorbed` are the records that a merge
-    takes in from the source's log (`ancestry.lacking`), which go into the log before the first draft. Raises
-    FormatMismatch if the base needs a newer writer, ValueError if the base is deleted or there is nothing to publish.
+    takes in from the source's log (`logs.taken_in`), which go into the log before the first draft. `log` is the base's
+    log with its segments joined (`tiers.joined`). Raises FormatMismatch if the base needs a newer writer, ValueError if
+    the base is deleted, there is nothing to publish, or `log` is not the base's.
     """
     if not base.live:
         raise ValueError("a commit can't follow a version that deleted its branch")
     if not drafts:
         raise ValueError("a version publishes at least one commit")
     commits = _chained(drafts, base.branch, base.version + 1, base.manifest.head_commit, now_us)
-    lineage, segments = appended(base.manifest.lineage, (*absorbed, *commits), branch=base.branch, nonce=nonce)
+    before = base.manifest.lineage if log is None else log
+    if before.window != base.manifest.lineage.window or log_length(before) != log_length(base.manifest.lineage):
+        raise ValueError("this is not the log of the base")
+    lineage, segments = appended(before, (*absorbed, *commits), branch=base.branch, nonce=nonce)
     following = _following(base, nonce)
     return _built(
         replace(

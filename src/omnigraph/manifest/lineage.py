@@ -58,7 +58,7 @@ def appended(
         run, window = window[:SEGMENT_RECORDS], window[SEGMENT_RECORDS:]
         data = segment_to_bytes(run)
         key = segment_key(branch, first, first + len(run) - 1, nonce)
-        segments.append(_described(key, data, run))
+        segments.append(described(key, data, run))
         to_write.append(SegmentToWrite(key, data))
         first += len(run)
     return Lineage(window, tuple(segments)), tuple(to_write)
@@ -103,13 +103,17 @@ class LogReader:
         with reading("a part of the history"):
             data = self._store.read(ref.name).data
         records = segment_from_bytes(data, ref)
+        self.keep(ref, records)
+        return records
+
+    def keep(self, ref: SegmentRef, records: tuple[Commit, ...]) -> None:
+        """Remember the records of a segment that is about to be stored."""
         with self._lock:
             if ref.sha256 not in self._kept:
                 self._kept[ref.sha256] = records
                 self._kept_records += len(records)
             while self._kept_records > self._kept_records_max and len(self._kept) > 1:
                 self._kept_records -= len(self._kept.popitem(last=False)[1])
-        return records
 
     def segments(self, refs: Sequence[SegmentRef]) -> list[tuple[Commit, ...]]:
         """The records of several segments, in the order asked, read in parallel."""
@@ -196,7 +200,8 @@ class _Records:
         return self._known[commit_id]
 
 
-def _described(key: str, data: bytes, run: Sequence[Commit]) -> SegmentRef:
+def described(key: str, data: bytes, run: Sequence[Commit]) -> SegmentRef:
+    """What a manifest says of a segment with these bytes and records."""
     generations = [record.generation for record in run]
     created = [record.created_at for record in run]
     return SegmentRef(
