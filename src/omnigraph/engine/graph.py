@@ -35,12 +35,14 @@ from omnigraph.engine.receipts import (
     as_microseconds,
 )
 from omnigraph.engine.replay import idempotency
-from omnigraph.engine.result import Result
+from omnigraph.engine.result import Result, Target
 from omnigraph.engine.selectors import Selector, pinned
 from omnigraph.engine.settings import query_settings
+from omnigraph.engine.statements import branch_statement, names_table, refuse_company, wrong_door
 from omnigraph.engine.summary import GraphInfo, graph_info, summary
 from omnigraph.engine.write import WriteRequest, Written, write
 from omnigraph.errors import InvalidRequest
+from omnigraph.lang.query.syntax import BranchStatement
 from omnigraph.manifest.builder import MAIN
 
 Door = Literal["json", "python"]
@@ -186,16 +188,27 @@ class Graph(AbstractContextManager["Graph"]):
         Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), BranchNotFound, CommitNotFound,
         HistoryReclaimed, LimitExceeded, QueryTimeout, StorageFailure.
         """
+        text, values = source_text(source), {**(params or {}), **kw_params}
+        statement = branch_statement(text)
+        if statement is not None:
+            refuse_company(params=values, target=branch or snapshot or as_of, name=query_name)
+            return self._listed_branches(statement)
         return run_query(
             self._core,
-            source_text(source),
-            {**(params or {}), **kw_params},
+            text,
+            values,
             query_name=query_name,
             selector=self._context.selector(branch, snapshot, as_of),
             default_branch=self.branch,
             settings=query_settings({**self._context.settings, **(settings or {})}),
             door=door,
         )
+
+    def _listed_branches(self, statement: BranchStatement) -> Result:
+        if statement.verb != "list":
+            raise wrong_door(statement, "query")
+        head = self._core.head(self.branch).manifest.head_commit.id
+        return Result(names_table(self.branches.list()), ("String",), str(head), "branch list", Target(None))
 
     def export(
         self,
@@ -248,6 +261,10 @@ class Graph(AbstractContextManager["Graph"]):
         target = self._context.writable(branch)
         text = source_text(source)
         values = {**(params or {}), **kw_params}
+        statement = branch_statement(text)
+        if statement is not None:
+            refuse_company(params=values, target=branch, condition=if_commit, name=query_name)
+            return self._branch_statement(statement, message, idempotency_key)
         operation = MutateOperation(self._core, text, values, query_name=query_name, door=door)
         condition = None if if_commit is None else str(if_commit)
         key = idempotency(
@@ -258,6 +275,29 @@ class Graph(AbstractContextManager["Graph"]):
         )
         request = WriteRequest(target, operation, self.actor, checked_message(message), condition, key, idempotency_key)
         return self._mutated(operation, request, write(self._core, request))
+
+    def _branch_statement(
+        self, statement: BranchStatement, message: str | None, idempotency_key: str | None
+    ) -> WriteResult:
+        name = "" if statement.name is None else statement.name.text
+        other = MAIN if statement.other is None else statement.other.text
+        commit: Commit | None = None
+        replayed = False
+        match statement.verb:
+            case "create":
+                made = self.branches.create(name, from_=other, idempotency_key=idempotency_key)
+                outcome, replayed = {"kind": "created", "branch": name, "from": other}, made.replayed
+            case "delete":
+                self.branches.delete(name)
+                outcome = {"kind": "deleted", "branch": name}
+            case "merge":
+                merged = self.branches.merge(name, other, message=message, idempotency_key=idempotency_key)
+                outcome = {"kind": "merged", "branch": other, "merge": merged.outcome}
+                commit, replayed = merged.commit, merged.replayed
+            case "list":
+                raise wrong_door(statement, "mutate")
+        target = other if statement.verb == "merge" else name
+        return WriteResult(target, f"branch {statement.verb}", 0, 0, (), self.actor, commit, outcome, replayed)
 
     def _mutated(self, operation: MutateOperation, request: WriteRequest, written: Written) -> WriteResult:
         commit = written.commit

@@ -38,7 +38,8 @@ def run_query(
     if not isinstance(query, ReadQuery):
         raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")
     bound = bind_params(query, params, door=door)
-    output = run_read(query, snapshot, bound, now=as_datetime(now_us - now_us % 1_000), settings=settings)
+    now = as_datetime(now_us - now_us % 1_000)
+    output = run_read(query, snapshot, bound, now=now, settings=settings, clock=core.clock)
     branch = None if selector.snapshot is not None else (selector.branch or default_branch)
     return Result(
         table=output.table,

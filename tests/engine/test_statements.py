@@ -1,0 +1,46 @@
+"""Branch statements as whole query texts (languages.md 14)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.engine.graph import Graph
+from omnigraph.errors import AlreadyExists, InvalidQuery, InvalidRequest
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    return omnigraph.init(tmp_path / "g", schema="node N { k: String @key }")
+
+
+def test_statements_do_what_the_methods_do(graph: Graph) -> None:
+    made = graph.mutate('branch create "review/tides" from main')
+    assert (made.outcome, made.commit) == ({"kind": "created", "branch": "review/tides", "from": "main"}, None)
+    assert graph.query("// all of them\nbranch list;").scalars() == ["main", "review/tides"]
+    graph.on("review/tides").mutate('query m() { insert N { k: "a" } }')
+    merged = graph.mutate('branch merge "review/tides" into main')
+    assert merged.outcome == {"kind": "merged", "branch": "main", "merge": "fast_forward"}
+    assert merged.commit == graph.head
+    gone = graph.mutate('branch delete "review/tides"')
+    assert gone.outcome == {"kind": "deleted", "branch": "review/tides"}
+    assert graph.query("branch list").scalars() == ["main"]
+
+
+def test_a_statement_at_the_wrong_door_or_in_company_is_refused(graph: Graph) -> None:
+    for attempt in (lambda: graph.query("branch create b"), lambda: graph.mutate("branch list")):
+        with pytest.raises(InvalidRequest) as caught:
+            attempt()
+        assert caught.value.code == "wrong_verb"
+    with pytest.raises(InvalidRequest):
+        graph.mutate("branch create b", branch="main")
+    with pytest.raises(InvalidRequest):
+        graph.mutate("branch create b", x=1)
+    with pytest.raises(InvalidQuery) as caught_query:
+        graph.mutate("branch create b  branch create c")
+    assert caught_query.value.diagnostic.code == "Q004"
+    with pytest.raises(AlreadyExists):
+        graph.mutate("branch create main")
+    assert graph.query("branch list").scalars() == ["main"]
