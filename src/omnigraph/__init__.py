@@ -18,9 +18,8 @@ from omnigraph._version import __version__
 from omnigraph.errors import OmnigraphError, OutcomeUnknown
 
 if TYPE_CHECKING:
+    from omnigraph.embedded import init, open
     from omnigraph.engine.graph import Graph
-    from omnigraph.engine.graph import init_graph as init
-    from omnigraph.engine.graph import open_graph as open
     from omnigraph.engine.result import Result
 
 __all__ = ["Graph", "OmnigraphError", "OutcomeUnknown", "Result", "__version__", "errors", "init", "open"]
@@ -28,8 +27,8 @@ __all__ = ["Graph", "OmnigraphError", "OutcomeUnknown", "Result", "__version__",
 _LAZY = {
     "Graph": ("omnigraph.engine.graph", "Graph"),
     "Result": ("omnigraph.engine.result", "Result"),
-    "init": ("omnigraph.engine.graph", "init_graph"),
-    "open": ("omnigraph.engine.graph", "open_graph"),
+    "init": ("omnigraph.embedded", "init"),
+    "open": ("omnigraph.embedded", "open"),
 }
 
 

@@ -10,10 +10,11 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from omnigraph.cluster.config import GRAPH_SUFFIX, GRAPHS_FOLDER, ClusterConfig, GraphConfig, graph_root, read_config
+from omnigraph.cluster.config import ClusterConfig, GraphConfig, read_config
+from omnigraph.cluster.layout import GRAPHS_FOLDER, graph_id_of, graph_root
 from omnigraph.cluster.ownership import acquire
 from omnigraph.engine.graph import Graph, init_graph, open_graph
-from omnigraph.errors import GraphNotFound, OmnigraphError, StorageFailure, StoragePhase
+from omnigraph.errors import AlreadyExists, GraphNotFound, OmnigraphError, StorageFailure, StoragePhase
 from omnigraph.store.base import StoreError
 from omnigraph.store.open import open_store
 
@@ -75,21 +76,30 @@ def stored_graphs(storage: str) -> list[str]:
         folders = open_store(storage).list_folders(GRAPHS_FOLDER)
     except StoreError as error:
         raise StorageFailure("The list of graphs can't be read.", cls=error.cls, phase=StoragePhase.READ) from None
-    return [name.removesuffix(GRAPH_SUFFIX) for name in folders if name.endswith(GRAPH_SUFFIX)]
+    return [graph_id for folder in folders if (graph_id := graph_id_of(folder)) is not None]
 
 
 def _applied(config: ClusterConfig, declared: GraphConfig, actor: str | None, allow_data_loss: bool) -> GraphApplied:
-    root = graph_root(config.storage, declared.id)
     try:
-        try:
-            graph = open_graph(root, actor=actor)
-        except GraphNotFound:
-            made = init_graph(root, schema=declared.schema, actor=actor, exist_ok=True)
-            return GraphApplied(declared.id, "created", _head(made))
+        graph, created = _opened_or_made(graph_root(config.storage, declared.id), declared.schema, actor)
+        if created:
+            return GraphApplied(declared.id, "created", _head(graph))
         result = graph.schema.apply(declared.schema, allow_data_loss=allow_data_loss)
         return GraphApplied(declared.id, "schema_changed" if result else "unchanged", _head(graph))
     except OmnigraphError as error:
         return GraphApplied(declared.id, "failed", error=error.to_dict())
+
+
+def _opened_or_made(root: str, schema: str, actor: str | None) -> tuple[Graph, bool]:
+    """The graph, and whether it was made here: on object storage another apply may make it at the same time."""
+    try:
+        return open_graph(root, actor=actor), False
+    except GraphNotFound:
+        pass
+    try:
+        return init_graph(root, schema=schema, actor=actor), True
+    except AlreadyExists:
+        return open_graph(root, actor=actor), False
 
 
 def _head(graph: Graph) -> str:

@@ -7,29 +7,26 @@ has beside them are refused as not available, anything else as unknown. Needs no
 from __future__ import annotations
 
 import os
-import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
-
+from omnigraph.cluster.folder import ConfigFolder, Unreadable
+from omnigraph.cluster.layout import graph_root, is_graph_id
+from omnigraph.cluster.strict_yaml import NotPlainYaml, plain_yaml
 from omnigraph.errors import InvalidRequest, InvalidSchema, OmnigraphError
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.store.uri import parse_root
 
 CONFIG_NAME = "cluster.yaml"
-GRAPHS_FOLDER = "graphs"
-GRAPH_SUFFIX = ".omni"
 
-_GRAPH_ID = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
-_RESERVED = frozenset("policies healthz readyz openapi graphs discovery mcp cluster metrics console whoami".split())
-_LATER = {"providers", "policies"}
+_CONFIG_BYTES_MAX = 1 << 20
+_KNOWN = {"version", "metadata", "state", "storage", "graphs"}
+_LATER = {"providers", "policies", "apply", "env_file", "pipelines", "embeddings", "ui", "aliases", "bindings"}
 _GRAPH_LATER = {"queries", "embedding_provider", "external_blobs", "protect"}
 _NAME_LENGTH_MAX = 128
-_FILE_BYTES_MAX = 16 << 20
+_SHOWN_MAX = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,78 +76,85 @@ class InvalidConfig(InvalidRequest):
         self.findings = findings
 
 
-def graph_root(storage: str, graph_id: str) -> str:
-    """The root of one graph of a cluster."""
-    return f"{storage.rstrip('/')}/{GRAPHS_FOLDER}/{graph_id}{GRAPH_SUFFIX}"
+@dataclass(frozen=True, slots=True)
+class ClusterRoot:
+    """Where a cluster's storage is. `declared`: the graphs of the folder that said so; None for a bare address."""
+
+    storage: str
+    declared: tuple[str, ...] | None
 
 
 def read_config(folder: str | os.PathLike[str]) -> ClusterConfig:
     """Raises InvalidConfig with every finding. Each file is read once."""
     reading = _Reading(Path(folder))
-    config = reading.config()
-    if config is None:
+    top = reading.top()
+    graphs = () if top is None else reading.graphs(top.graphs)
+    if top is None or top.storage is None or reading.findings:
         raise InvalidConfig(reading.findings)
-    return config
+    return ClusterConfig(Path(folder), top.name, top.storage, graphs)
+
+
+def resolve_root(text: str) -> ClusterRoot:
+    """What a server boots from: a configuration folder's storage, or the storage root itself.
+
+    Of a folder only `cluster.yaml` is read: what is served comes from storage. Raises InvalidConfig, InvalidRequest
+    (`cluster_root_unresolved` if there is no such folder, `invalid_storage_root`).
+    """
+    if "://" in text:
+        parse_root(text)
+        return ClusterRoot(text, None)
+    folder = Path(text)
+    if not folder.is_dir():
+        raise InvalidRequest("there is no such folder", code="cluster_root_unresolved")
+    if not os.path.lexists(folder / CONFIG_NAME):
+        return ClusterRoot(text, None)
+    reading = _Reading(folder)
+    top = reading.top()
+    if top is None or top.storage is None or reading.findings:
+        raise InvalidConfig(reading.findings)
+    return ClusterRoot(top.storage, tuple(sorted(top.graphs)))
 
 
 def storage_root(text: str) -> str:
-    """The storage root of a configuration folder, or the address itself if it is one. Raises InvalidConfig."""
-    if "://" in text:
-        parse_root(text)
-        return text
-    if (Path(text) / CONFIG_NAME).is_file():
-        return read_config(text).storage
-    return text
+    """The storage root of a configuration folder, or the address itself if it is one. Raises as `resolve_root`, but takes
+    a folder that does not exist yet.
+    """
+    return text if "://" not in text and not Path(text).is_dir() else resolve_root(text).storage
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML without anchors, merge keys and repeated keys."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            raise yaml.YAMLError("anchors and aliases are not allowed")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen or key.value == "<<":
-                raise yaml.YAMLError(f"the key {key.value!r} is repeated or a merge key")
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+@dataclass(frozen=True, slots=True)
+class _Top:
+    name: str | None
+    storage: str | None
+    graphs: Mapping[str, Any]
 
 
 class _Reading:
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = ConfigFolder(folder)
         self.findings: list[Finding] = []
 
-    def config(self) -> ClusterConfig | None:
-        text = self._file(CONFIG_NAME, CONFIG_NAME)
-        if text is None:
+    def top(self) -> _Top | None:
+        """`cluster.yaml` without the files that it names."""
+        text = self._folder.text(CONFIG_NAME, bytes_max=_CONFIG_BYTES_MAX)
+        if isinstance(text, Unreadable):
+            self._found(text.code, CONFIG_NAME, text.message)
             return None
         try:
-            loaded: Any = yaml.load(text, _UniqueKeys)
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            place = "" if mark is None else f" at line {mark.line + 1}, column {mark.column + 1}"
-            self._found("invalid_yaml", CONFIG_NAME, f"this is not YAML that a configuration may use{place}")
+            loaded = plain_yaml(text)
+        except NotPlainYaml as error:
+            self._found("invalid_yaml", CONFIG_NAME, str(error))
             return None
-        top = self._mapping(loaded, CONFIG_NAME, {"version", "metadata", "state", "storage", "graphs"}, _LATER)
+        top = self._mapping(loaded, CONFIG_NAME, _KNOWN, _LATER)
         if top is None:
             return None
-        if top.get("version") != 1 or isinstance(top.get("version"), bool):
+        if type(top.get("version")) is not int or top["version"] != 1:
             self._found("unsupported_cluster_config_version", "version", "must be exactly 1")
-        name = self._name(top.get("metadata"))
         self._state(top.get("state"))
-        storage = self._storage(top.get("storage"))
-        graphs = self._graphs(top.get("graphs"))
-        if any(finding.severity == "error" for finding in self.findings) or storage is None:
-            return None
-        return ClusterConfig(self._folder, name, storage, graphs)
+        return _Top(self._name(top.get("metadata")), self._storage(top), self._ids(top.get("graphs")))
 
     def _found(self, code: str, address: str, message: str) -> None:
-        self.findings.append(Finding(code, address, message))
+        self.findings.append(Finding(code, _shown(address), _shown(message, 10 * _SHOWN_MAX)))
 
     def _mapping(self, value: Any, address: str, known: set[str], later: set[str]) -> Mapping[str, Any] | None:
         if not isinstance(value, dict):
@@ -184,13 +188,15 @@ class _Reading:
         if fields is not None and fields.get("lock", True) is not True:
             self._found("state_lock_required", "state.lock", "must be true: two writers need the lock")
 
-    def _storage(self, value: Any) -> str | None:
-        if value is None:
-            return str(self._folder.resolve())
-        if not isinstance(value, str):
-            self._found("invalid_type", "storage", "must be text")
+    def _storage(self, top: Mapping[str, Any]) -> str | None:
+        folder = self._folder.path
+        if "storage" not in top:
+            return str(folder.resolve())
+        value = top["storage"]
+        if not isinstance(value, str) or not value:
+            self._found("invalid_type", "storage", "must be text: a path, file:// or s3://")
             return None
-        text = value if "://" in value or os.path.isabs(value) else str((self._folder / value).resolve())
+        text = value if "://" in value or os.path.isabs(value) else str(folder.resolve() / value)
         try:
             parse_root(text)
         except OmnigraphError as error:
@@ -198,76 +204,67 @@ class _Reading:
             return None
         return text
 
-    def _graphs(self, value: Any) -> tuple[GraphConfig, ...]:
+    def _ids(self, value: Any) -> Mapping[str, Any]:
+        """What is declared under each id that may be one."""
         if value is None:
-            return ()
+            return {}
         if not isinstance(value, dict):
             self._found("invalid_type", "graphs", "must be a mapping of graph ids")
-            return ()
-        found: list[GraphConfig] = []
+            return {}
+        found: dict[str, Any] = {}
         taken: dict[str, str] = {}
-        for key, fields in cast("dict[Any, Any]", value).items():
+        for key, declared in cast("dict[Any, Any]", value).items():
             address = f"graphs.{key}"
-            if not isinstance(key, str) or not _GRAPH_ID.fullmatch(key) or key in _RESERVED:
-                self._found(
-                    "invalid_graph_id",
-                    address,
-                    "an id is a letter, then up to 63 letters, digits, '-'; some are reserved",
-                )
-                continue
-            if key.lower() in taken:
+            if not isinstance(key, str) or not is_graph_id(key):
+                rule = "an id is a letter, then up to 63 letters, digits, '-'; some are reserved"
+                self._found("invalid_graph_id", address, rule)
+            elif key.lower() in taken:
                 self._found("duplicate_graph_id", address, f"differs from {taken[key.lower()]} by case only")
-                continue
-            taken[key.lower()] = key
-            graph = self._graph(key, fields, address)
-            if graph is not None:
-                found.append(graph)
-        return tuple(sorted(found, key=lambda graph: graph.id))
+            else:
+                taken[key.lower()] = key
+                found[key] = declared
+        return found
+
+    def graphs(self, declared: Mapping[str, Any]) -> tuple[GraphConfig, ...]:
+        """The graphs with their schemas, by id."""
+        found = [self._graph(graph_id, declared[graph_id], f"graphs.{graph_id}") for graph_id in sorted(declared)]
+        return tuple(graph for graph in found if graph is not None)
 
     def _graph(self, graph_id: str, value: Any, address: str) -> GraphConfig | None:
         fields = self._mapping(value, address, {"schema"}, _GRAPH_LATER)
         if fields is None:
             return None
-        path = fields.get("schema")
+        address, path = f"{address}.schema", fields.get("schema")
         if not isinstance(path, str):
-            self._found("invalid_type", f"{address}.schema", "must be the path of one schema file")
+            self._found("invalid_type", address, "must be the path of one schema file")
             return None
-        text = self._file(path, f"{address}.schema")
-        if text is None:
+        text = self._folder.text(path)
+        if isinstance(text, Unreadable):
+            self._found(text.code, address, text.message)
             return None
         try:
             compile_schema(text, mint=lambda: "0" * 16)
         except InvalidSchema as error:
-            self._found(error.diagnostic.code, f"{address}.schema", f"{path}: {error.message}")
+            self._found(error.diagnostic.code, address, f"{path}: {error.message}")
             return None
         return GraphConfig(graph_id, path, text)
 
-    def _file(self, path: str, address: str) -> str | None:
-        """A file inside the folder, no symbolic link on the way. None, with a finding, if it can't be had."""
-        if os.path.isabs(path) or ".." in Path(path).parts:
-            self._found("config_path_escape", address, "must be a path inside the configuration folder")
-            return None
-        place = self._folder
-        for part in Path(path).parts:
-            place = place / part
-            try:
-                kind = os.lstat(place).st_mode
-            except OSError:
-                self._found("config_file_missing", address, f"there is no file {path}")
-                return None
-            if stat.S_ISLNK(kind):
-                self._found("config_path_symlink", address, f"{path} leads through a symbolic link")
-                return None
-        try:
-            descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                data = file.read(_FILE_BYTES_MAX + 1)
-            if len(data) > _FILE_BYTES_MAX:
-                self._found("config_file_too_large", address, f"{path} has more than {_FILE_BYTES_MAX:,} bytes")
-                return None
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            self._found("invalid_encoding", address, f"{path} is not UTF-8")
-        except OSError as error:
-            self._found("config_file_unreadable", address, f"{path} can't be read: {error.strerror}")
-        return None
+
+def _shown(text: str, length_max: int = _SHOWN_MAX) -> str:
+    """Text of the folder as it may stand in a message: no control characters, of bounded length."""
+    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[:length_max])
+    return shown if len(text) <= length_max else f"{shown}…"
+
+
+__all__ = [
+    "CONFIG_NAME",
+    "ClusterConfig",
+    "ClusterRoot",
+    "Finding",
+    "GraphConfig",
+    "InvalidConfig",
+    "graph_root",
+    "read_config",
+    "resolve_root",
+    "storage_root",
+]

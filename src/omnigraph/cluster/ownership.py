@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+from omnigraph.cluster.layout import CLUSTER_FOLDER, GRAPH_SUFFIX, GRAPHS_FOLDER
 from omnigraph.errors import LockHeld, StorageClass, StorageFailure, StoragePhase
 from omnigraph.store.uri import LocalRoot, parse_root
 
-LOCK_KEY = "__cluster/.oslock"
+LOCK_KEY = f"{CLUSTER_FOLDER}/.oslock"
 
 
 class Ownership:
@@ -40,34 +44,101 @@ class Ownership:
 
 
 def acquire(storage: str) -> Ownership:
-    """Take the root. Raises LockHeld at once if another process of this host has it, StorageFailure."""
+    """Take the root; a local one is made if it is missing.
+
+    Raises LockHeld at once if anybody has it, this process included; InvalidRequest for a bad address; StorageFailure.
+    """
     address = parse_root(storage)
     if not isinstance(address, LocalRoot):
         return Ownership(None)
     path = Path(address.path) / LOCK_KEY
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
-        raise StorageFailure(
-            "The cluster's lock file can't be opened.",
-            cls=StorageClass.LOCAL_IO,
-            phase=StoragePhase.LOCK,
-            effects="none",
-        ) from None
+        raise _unusable() from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    except BlockingIOError:
         holder = _holder(descriptor)
         os.close(descriptor)
         raise LockHeld(
             f"Another process holds this cluster{holder}. Stop it, or send this work to it.", effects="none"
         ) from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    except OSError:
+        os.close(descriptor)
+        raise _unusable() from None
     return Ownership(descriptor)
+
+
+def _unusable() -> StorageFailure:
+    return StorageFailure(
+        "The cluster's lock can't be taken here.",
+        cls=StorageClass.LOCAL_IO,
+        phase=StoragePhase.LOCK,
+        effects="none",
+    )
 
 
 def _holder(descriptor: int) -> str:
     text = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
     return f" (process {text})" if text.isdigit() else ""
+
+
+# --- programs that open a graph of a cluster by its address
+
+
+def cluster_of(graph: str | os.PathLike[str]) -> str | None:
+    """The local root that a graph at this address would belong to, however it is spelled; None if it can't.
+
+    >>> cluster_of("/srv/quay/graphs/atlas.omni"), cluster_of("/srv/atlas.omni")
+    ('/srv/quay', None)
+    """
+    address = parse_root(graph)
+    if not isinstance(address, LocalRoot):
+        return None
+    path = Path(address.path)
+    belongs = path.parent.name == GRAPHS_FOLDER and path.name.endswith(GRAPH_SUFFIX)
+    return str(path.parent.parent) if belongs else None
+
+
+class _Shared:
+    """One lock for all threads of this process that write a root at the same time."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Ownership, int]] = {}
+        self._lock = threading.Lock()
+
+    def enter(self, root: str) -> None:
+        with self._lock:
+            ownership, users = self._held.get(root) or (acquire(root), 0)
+            self._held[root] = (ownership, users + 1)
+
+    def leave(self, root: str) -> None:
+        with self._lock:
+            ownership, users = self._held.pop(root)
+            if users > 1:
+                self._held[root] = (ownership, users - 1)
+            else:
+                ownership.release()
+
+
+_shared = _Shared()
+
+
+@contextmanager
+def shared(root: str) -> Generator[None]:
+    """The root's lock for the length of one write, shared with other such writes of this process.
+
+    A root that no cluster was ever made of is not locked. Raises LockHeld at once, StorageFailure; nothing was done.
+    """
+    if not os.path.isdir(os.path.join(root, CLUSTER_FOLDER)):
+        yield
+        return
+    _shared.enter(root)
+    try:
+        yield
+    finally:
+        _shared.leave(root)

@@ -58,7 +58,7 @@ def create_branch(
     Raises InvalidRequest (bad name), BranchNotFound, CommitNotFound, AlreadyExists, OutcomeUnknown.
     """
     check_branch_name(name)
-    with core.lanes.enter(name):
+    with core.writing(name):
         target = core.heads.state(name)
         if isinstance(target, KnownHead) and target.live:
             return _taken(core, target, idempotency, from_, actor)
@@ -124,7 +124,7 @@ def delete_branch(
     if name == MAIN:
         raise InvalidRequest("The branch main can't be deleted.")
     check_branch_name(name)
-    with core.lanes.enter(name):
+    with core.writing(name):
         head = core.head(name)
         life = head.life if expected_life is None else expected_life
         for _ in range(_DELETE_ATTEMPTS):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from omnigraph.ambient import Clock, SystemClock
@@ -37,7 +38,7 @@ class GraphCore:
     """One open graph in this process. Thread-safe.
 
     `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed. `fence` says whether
-    it may still write.
+    it may still write. `write_guard` is entered around every write; it raises if this process may not write now.
     """
 
     store: Store
@@ -49,6 +50,7 @@ class GraphCore:
     residency: Residency = field(default_factory=Residency)
     limits: LoadLimits = field(default_factory=LoadLimits)
     lanes: Lanes = field(default_factory=Lanes)
+    write_guard: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __post_init__(self) -> None:
         self.schemas = SchemaStore(self.store)
@@ -80,6 +82,12 @@ class GraphCore:
 
     def head(self, branch: str) -> KnownHead:
         return self.heads.current(branch)
+
+    @contextmanager
+    def writing(self, branch: str) -> Generator[None]:
+        """Around every write: the right to write first, then this branch's turn. Raises what the guard raises."""
+        with self.write_guard(), self.lanes.enter(branch):
+            yield
 
     def forget(self) -> None:
         """Drop what this graph keeps in memory; nothing is lost but time."""

@@ -30,7 +30,7 @@ def load_into_fork(core: GraphCore, request: WriteRequest, load: LoadOperation, 
     target = core.heads.state(request.branch)
     if isinstance(target, KnownHead) and target.live:
         return _onto_live(core, request, target, from_)
-    with core.lanes.enter(request.branch):
+    with core.writing(request.branch):
         written = _forked(core, request, load, from_, target)
     if written is not None:
         return written, True
