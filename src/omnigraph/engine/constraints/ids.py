@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.constraints.order import codes_of, earlier_equal, first_row, has_repeats, line_of, ranks
+from omnigraph.engine.constraints.order import all_differ, codes_of, earlier_equal, first_row, line_of, ranks
 from omnigraph.engine.constraints.violation import quoted
 from omnigraph.errors import KeyConflict
 from omnigraph.lang.schema.catalog import EntityType
@@ -15,11 +15,10 @@ from omnigraph.tables.columns import ID
 def repeated_id(entity: EntityType, rows: pa.Table) -> KeyConflict | None:
     """The first record of an append or overwrite load whose id an earlier record has; the error names both lines."""
     ids = rows.column(ID)
-    codes = codes_of([ids])
-    if not has_repeats(codes):
+    if all_differ(ids):
         return None
     order = ranks(rows)
-    earlier = earlier_equal(codes, order)
+    earlier = earlier_equal(codes_of([ids]), order)
     repeats = np.flatnonzero(earlier >= 0)
     row = int(repeats[np.argmin(order[repeats])])
     entity_id = ids[row].as_py()
@@ -53,9 +52,9 @@ def existing_id(entity: EntityType, rows: pa.Table, exists: pa.Array | pa.Chunke
 
 def last_of_each_id(rows: pa.Table) -> pa.Table:
     """The rows of a merge load with one row an id: the last in record order. Rows that stay keep their places."""
-    codes = codes_of([rows.column(ID)])
-    if not has_repeats(codes):
+    if all_differ(rows.column(ID)):
         return rows
+    codes = codes_of([rows.column(ID)])
     sequence = np.argsort(ranks(rows), kind="stable")
     last = np.empty(int(codes.max()) + 1, dtype=np.int64)
     last[codes[sequence]] = sequence  # of several values for one place numpy keeps the last

@@ -50,13 +50,14 @@ class ExactRows:
 def read_exact(catalog: Catalog, lines: Lines) -> ExactRows:
     """The records as rows of `rows_schema`. Lines of white space are skipped. The text is UTF-8."""
     rows: dict[str, _Rows] = {}
+    forms = _Forms(catalog)
     refusal: Refusal | None = None
     for text, number in zip(lines.text.to_pylist(), lines.numbers.tolist(), strict=True):
         line = cast(bytes, text).decode("utf-8")
         if not line.strip(" \t\r\n"):
             continue
         try:
-            record = _record(catalog, line)
+            record = _record(forms, line)
         except _Refused as refused:
             refusal = Refusal(number, refused.error(number))
             break
@@ -131,34 +132,54 @@ class _Refused(Exception):
         )
 
 
-def _record(catalog: Catalog, line: str) -> _Record:
+class _Form:
+    """What the records of one type may hold."""
+
+    def __init__(self, entity: EntityType) -> None:
+        self.entity = entity
+        self.ends = ("from", "to") if entity.kind == "edge" else ()
+        self.keys = {"type" if entity.kind == "node" else "edge", "id", "data", *self.ends}
+        self.types = {p.name: _read_type(p) for p in entity.properties}
+
+
+class _Forms:
+    """The forms of a catalog's types, as records name them."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: dict[tuple[str, str], _Form] = {}
+
+    def of(self, raw: Mapping[str, object]) -> _Form:
+        """Raises _Refused if the record names no type of the catalog."""
+        word = "type" if "type" in raw else "edge"
+        if word not in raw or (word == "type" and "edge" in raw):
+            raise _Refused("W010", 'a record has either "type" or "edge"')
+        name = raw[word]
+        if not isinstance(name, str):
+            raise _Refused("W010", f'"{word}" must be a string')
+        form = self._known.get((word, name))
+        if form is None:
+            entity = self._catalog.nodes.get(name) if word == "type" else self._catalog.edge_by_word(name)
+            if entity is None:
+                kind = "node" if word == "type" else "edge"
+                raise _Refused("W011", f"the schema has no {kind} type {_quoted(name)}", type_name=_shown(name))
+            form = self._known[word, name] = _Form(entity)
+        return form
+
+
+def _record(forms: _Forms, line: str) -> _Record:
     raw = _decoded(line)
-    entity = _entity(catalog, raw)
-    word = "type" if entity.kind == "node" else "edge"
-    allowed = {word, "id", "data", *(("from", "to") if entity.kind == "edge" else ())}
-    for key in raw:
-        if key not in allowed:
-            raise _Refused("W010", f"{_quoted(key)} is no key of a {entity.kind} record", entity)
+    form = forms.of(raw)
+    entity = form.entity
+    if not form.keys.issuperset(raw):
+        stranger = next(key for key in raw if key not in form.keys)
+        raise _Refused("W010", f"{_quoted(stranger)} is no key of a {entity.kind} record", entity)
     given_id = _id(raw, "id", entity) if "id" in raw else None
-    ends = tuple(_id(raw, end, entity) for end in ("from", "to")) if entity.kind == "edge" else ()
+    ends = tuple([_id(raw, end, entity) for end in form.ends])
     data = raw.get("data", {})
     if not isinstance(data, dict):
         raise _Refused("W010", '"data" must be an object', entity)
-    return _Record(entity, given_id, ends, _values(entity, cast("dict[str, object]", data), given_id))
-
-
-def _entity(catalog: Catalog, raw: Mapping[str, object]) -> EntityType:
-    words = [word for word in ("type", "edge") if word in raw]
-    if len(words) != 1:
-        raise _Refused("W010", 'a record has either "type" or "edge"')
-    name = raw[words[0]]
-    if not isinstance(name, str):
-        raise _Refused("W010", f'"{words[0]}" must be a string')
-    entity = catalog.nodes.get(name) if words[0] == "type" else catalog.edge_by_word(name)
-    if entity is None:
-        kind = "node" if words[0] == "type" else "edge"
-        raise _Refused("W011", f"the schema has no {kind} type {_quoted(name)}", type_name=_shown(name))
-    return entity
+    return _Record(entity, given_id, ends, _values(form, cast("dict[str, object]", data), given_id))
 
 
 def _id(raw: Mapping[str, object], key: str, entity: EntityType) -> str:
@@ -171,26 +192,22 @@ def _id(raw: Mapping[str, object], key: str, entity: EntityType) -> str:
     return value
 
 
-def _values(entity: EntityType, data: Mapping[str, object], entity_id: str | None) -> dict[str, Value]:
+def _values(form: _Form, data: Mapping[str, object], entity_id: str | None) -> dict[str, Value]:
+    entity = form.entity
     values: dict[str, Value] = {}
     for name, raw in data.items():
-        each = entity.property(name)
-        if each is None:
-            raise _Refused(
-                "W011",
-                f"{entity.name} has no property {_quoted(name)}",
-                entity,
-                property=_shown(name),
-                entity_id=entity_id,
-            )
+        of = form.types.get(name)
+        if of is None:
+            what = f"{entity.name} has no property {_quoted(name)}"
+            raise _Refused("W011", what, entity, property=_shown(name), entity_id=entity_id)
         if raw is None:
             continue
-        value = value_from_json(_read_type(each), raw, null_elements=True)
+        value = value_from_json(of, raw, null_elements=True)
         if isinstance(value, Refused):
             code = "W010" if value.problem == "shape" else "W009"
             what = f"{entity.name}.{name}: {value.reason}"
             raise _Refused(code, what, entity, property=name, entity_id=entity_id)
-        if each.type.scalar is Scalar.BLOB:
+        if of.scalar is Scalar.BLOB:
             what = f"{entity.name}.{name}: values of Blob properties can't be loaded: not available yet"
             raise _Refused("N001", what, entity, property=name, entity_id=entity_id)
         values[name] = value

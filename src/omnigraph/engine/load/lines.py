@@ -1,4 +1,4 @@
-"""Lines of a chunk as columns: where they begin and end, and which type each record names in its first bytes.
+"""Lines of a chunk as columns: where they begin and end, and which type each record seems to name.
 
 Works on bytes and Arrow kernels only. A line that is not plainly one object of a named type is left to the exact reader.
 """
@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from omnigraph.engine.constraints.order import truths
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
-_PREFIX = r'\{[ \t]*"(?:type|edge)"[ \t]*:[ \t]*"[A-Za-z0-9_]+"'
-_PREFIX_PARTS = re.compile(rb'\{[ \t]*"(type|edge)"[ \t]*:[ \t]*"([A-Za-z0-9_]+)"')
-_PREFIXES_MAX = 256
+_BEGINNING = r'^\{[ \t]*"(?:type|edge)"[ \t]*:[ \t]*"[A-Za-z0-9_]+"'
+_BEGINNING_PARTS = re.compile(rb'\{[ \t]*"(type|edge)"[ \t]*:[ \t]*"([A-Za-z0-9_]+)"')
+_ANYWHERE = r'[{,][ \t]*"(?P<word>type|edge)"[ \t]*:[ \t]*"(?P<name>[A-Za-z0-9_]+)"'
+_GROUPS_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,10 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lines whose records begin with the same type. `word` is "type" or "edge", `name` what follows."""
+    """Lines whose records seem to name the same type: `word` is "type" or "edge", `name` what follows.
+
+    It is a guess: whoever reads the lines must see that each record does name it.
+    """
 
     word: str
     name: str
@@ -97,21 +101,43 @@ def split(data: bytes, first_line: int) -> Split:
 
 
 def groups(lines: Lines) -> Iterator[Group | Lines]:
-    """The lines by the type they name at their beginning; lines that name none there come as `Lines`."""
+    """The lines by the type that their records seem to name; lines that seem to name none come as `Lines`.
+
+    Nearly always the type comes first in its record. Then lines with an equal beginning are told by one comparison.
+    """
     rest = lines
     regular = False
-    for _ in range(_PREFIXES_MAX):
+    for _ in range(_GROUPS_MAX):
         if not len(rest):
             return
-        prefix = _PREFIX_PARTS.match(rest.text[0].as_buffer())
-        if prefix is None:
+        beginning = _BEGINNING_PARTS.match(rest.text[0].as_buffer())
+        if beginning is None:
             if not regular:
-                mask = truths(pc.match_substring_regex(rest.text, pattern=f"^{_PREFIX}"))
-                yield rest.where(~mask)
+                mask = truths(pc.match_substring_regex(rest.text, pattern=_BEGINNING))
+                yield from _groups_by_search(rest.where(~mask))
                 rest, regular = rest.where(mask), True
             continue
-        mask = truths(pc.starts_with(rest.text, pattern=prefix[0]))
-        yield Group(prefix[1].decode(), prefix[2].decode(), rest.where(mask))
+        mask = truths(pc.starts_with(rest.text, pattern=beginning[0]))
+        yield Group(beginning[1].decode(), beginning[2].decode(), rest.where(mask))
         rest = rest.where(~mask)
     if len(rest):
         yield rest
+
+
+def _groups_by_search(lines: Lines) -> Iterator[Group | Lines]:
+    """The same where the type stands elsewhere in the records."""
+    found = pc.extract_regex(lines.text, pattern=_ANYWHERE)
+    named = truths(pc.is_valid(found))
+    if not named.all():
+        yield lines.where(~named)
+    lines = lines.where(named)
+    word, name = found.filter(pa.array(named)).flatten()
+    encoded = pc.binary_join_element_wise(word, name, b" ").dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    for code, label in enumerate(encoded.dictionary.to_pylist()):
+        part = lines.where(codes == code)
+        if code < _GROUPS_MAX:
+            parts = label.decode().split(" ")
+            yield Group(parts[0], parts[1], part)
+        else:
+            yield part

@@ -3,8 +3,7 @@
     batch = read_records("words.jsonl.gz", catalog, limits=LoadLimits.from_environment())
     batch.types[0].rows          ->  the columns of table_schema(…) and line_number
 
-The input is read in chunks; the lines of a chunk are grouped by the type that their first bytes name, and each group
-goes through Arrow's JSON reader. A group that is not certainly right is cut up, and its doubtful parts are read record
+The input is read in chunks; the lines of a chunk are grouped by the type that they seem to name, and each group goes through Arrow's JSON reader. A group that is not certainly right is cut up, and its doubtful parts are read record
 by record. Both readers give the same columns; the exact one also says what is wrong.
 
 What is refused is the first record, in the order of lines, that can't be read or whose values break a constraint by
@@ -161,15 +160,15 @@ def _read_lines(catalog: Catalog, plain: Lines, others: Lines) -> Iterator[_Part
             case Group(word, name, lines):
                 entity = catalog.nodes.get(name) if word == "type" else catalog.edge_by_word(name)
                 if entity is None:
-                    yield from _exact_parts(catalog, lines.part(0, 1))  # the first is refused
+                    yield from _exact_parts(catalog, lines)
                 else:
-                    yield from _group_parts(catalog, entity, word, lines)
+                    yield from _group_parts(catalog, entity, group, lines)
 
 
-def _group_parts(catalog: Catalog, entity: EntityType, word: str, lines: Lines) -> Iterator[_Part | Refusal]:
-    """Rows of lines that begin alike, up to the first refused one."""
+def _group_parts(catalog: Catalog, entity: EntityType, group: Group, lines: Lines) -> Iterator[_Part | Refusal]:
+    """Rows of lines that seem to name one type, up to the first refused one."""
     count = len(lines)
-    rows = read_fast(entity, word, lines) if count >= _FAST_LINES_MIN else None
+    rows = read_fast(entity, group.word, group.name, lines) if count >= _FAST_LINES_MIN else None
     if rows is not None:
         yield _Part(entity, rows, lines.data().size)
         return
@@ -178,7 +177,7 @@ def _group_parts(catalog: Catalog, entity: EntityType, word: str, lines: Lines) 
         return
     step = max(-(-count // _PARTS), _FAST_LINES_MIN)
     for start in range(0, count, step):
-        for read in _group_parts(catalog, entity, word, lines.part(start, min(step, count - start))):
+        for read in _group_parts(catalog, entity, group, lines.part(start, min(step, count - start))):
             yield read
             if isinstance(read, Refusal):
                 return
