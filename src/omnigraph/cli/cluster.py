@@ -52,6 +52,7 @@ def apply(session: Session, config: str | None, allow_data_loss: bool) -> int:
     folder = _folder(session, config)
     if allow_data_loss:
         session.consent("Applying the schemas may drop rows or values that exist", even_locally=True)
+    session.heed_logs()
     from omnigraph.cluster.apply import apply as apply_folder
 
     with waiting(session, "apply"):
@@ -77,6 +78,7 @@ def status(session: Session, config: str | None, output: str | None) -> int:
     """The graphs in the storage and the head of each; exit 1 if one can't be opened."""
     form = session.form(output)
     place = _place(session, config)
+    session.heed_logs()
     from omnigraph.cluster.config import storage_root
     from omnigraph.cluster.status import status as cluster_status
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, ShellComplete, add_completion_class, get_completion_class
+from click.shell_completion import (
+    CompletionItem,
+    ShellComplete,
+    add_completion_class,
+    get_completion_class,
+    split_arg_string,
+)
 
 from omnigraph.cli.command import command
 from omnigraph.cli.output import emit_text
@@ -37,7 +43,7 @@ class PowerShellComplete(ShellComplete):
     def get_completion_args(self) -> tuple[list[str], str]:
         import os
 
-        words = click.parser.split_arg_string(os.environ.get("COMP_WORDS", ""))
+        words = split_arg_string(os.environ.get("COMP_WORDS", ""))
         incomplete = os.environ.get("COMP_CWORD", "")
         args = words[1:]
         if incomplete and args and args[-1] == incomplete:

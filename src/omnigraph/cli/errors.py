@@ -110,27 +110,23 @@ def exit_code(error: OmnigraphError, at: Progressed) -> Exit:
             return Exit.WAIT_OVER
         case Interrupted():
             return Exit.INTERRUPTED
-        case _ if error.retry == "retry" and effects_of(error, at) == "none":
+        case _ if error.retry == "retry" and effects_of(error) == "none":
             return Exit.RETRY
         case _:
             return Exit.FAILED
 
 
-def effects_of(error: OmnigraphError, at: Progressed) -> Effects:
-    """What the whole command did, as far as it is proved.
-
-    An error class of the engine without a word of its own about effects stands for a definite failure before
-    publication; `internal` alone proves nothing once a write was sent.
+def effects_of(error: OmnigraphError) -> Effects:
+    """What the whole command did, as far as it is proved. An error without a word about effects stands for a definite
+    failure: before publication, or of a read.
     """
-    if error.effects is not None:
-        return error.effects
-    return "unknown" if at.writes and at.sent and error.code == "internal" else "none"
+    return error.effects or "none"
 
 
 def execution_of(error: OmnigraphError, at: Progressed) -> Execution:
     if not at.sent or isinstance(error, (UsageRefused, Busy)):
         return "not_started"
-    unproved = isinstance(error, (OutcomeUnknown, Interrupted)) or effects_of(error, at) == "unknown"
+    unproved = isinstance(error, (OutcomeUnknown, Interrupted)) or effects_of(error) == "unknown"
     return "unknown" if unproved else "finished"
 
 
@@ -144,13 +140,11 @@ def failure_body(error: OmnigraphError, at: Progressed) -> dict[str, Any]:
         body["retry_after"] = error.retry_after
     if not at.writes:
         return body
-    body["effects"] = error.effects or ("unknown" if effects_of(error, at) == "unknown" else "none")
-    if body["effects"] == "unknown" and error.retry == "recover":
-        body["retry"] = "reconcile"
+    body["effects"] = effects_of(error)
     body["command_outcome"] = {
         "execution": execution_of(error, at),
-        "effects": effects_of(error, at),
-        "action": body["retry"],
+        "effects": effects_of(error),
+        "action": error.retry,
     }
     if at.idempotency_key is not None:
         body["idempotency_key"] = at.idempotency_key

@@ -25,6 +25,7 @@ def init(session: Session, uri: str | None, schema: str) -> None:
         raise UsageRefused(
             "A cluster makes its graphs itself: use omnigraph cluster apply.", code="cluster_managed_path"
         )
+    session.heed_logs()
     from omnigraph.engine.graph import init_graph
 
     graph = session.send(lambda: init_graph(root, schema=text, actor=session.actor))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli.command import command
 from omnigraph.cli.errors import Exit, UsageRefused
-from omnigraph.cli.linting import Linted, linted
 from omnigraph.cli.output import emit_json, emit_text
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import named, read_text, schema_text
-from omnigraph.lang.schema.catalog import Catalog
+
+if TYPE_CHECKING:
+    from omnigraph.cli.linting import Linted
+    from omnigraph.lang.schema.catalog import Catalog
 
 
 @command("lint", takes="direct")
@@ -24,6 +26,8 @@ def lint(session: Session, files: tuple[str, ...], schema: str | None) -> int:
 
     This version reports errors only; warnings (codes L…) are not part of it.
     """
+    from omnigraph.cli.linting import linted
+
     about, catalog = _catalog(session, schema)
     reports = [linted(read_text(file, "--query"), named(file), catalog) for file in files]
     if session.json:

@@ -93,8 +93,10 @@ def _unexpected(error: Exception, session: Session) -> InternalError:
         from omnigraph.cli.failures import frames
 
         sys.stderr.write(frames(error))
-    kind = type(error).__name__
-    return InternalError(f"A fault of this program: {kind}. --verbose shows where; please report it.")
+    message = f"A fault of this program: {type(error).__name__}. --verbose shows where; please report it."
+    if session.progressed.writes and session.progressed.sent:
+        return InternalError(message, retry="reconcile", effects="unknown")
+    return InternalError(message)
 
 
 def _detach_closed_stdout() -> None:

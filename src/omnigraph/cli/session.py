@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -93,6 +93,19 @@ class Session:
             sys.stderr.write(text + "\n")
             sys.stderr.flush()
 
+    def heed_logs(self) -> None:
+        """Send the engine's log to stderr, where it can't mix with data: warnings, everything with --verbose."""
+        import logging
+
+        import structlog
+
+        level = logging.DEBUG if self.verbose else logging.ERROR if self.quiet else logging.WARNING
+        structlog.configure(
+            processors=[structlog.processors.add_log_level, _log_line],
+            wrapper_class=structlog.make_filtering_bound_logger(level),
+            logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+        )
+
     def form(
         self,
         asked: str | None = None,
@@ -132,6 +145,7 @@ class Session:
     def reading(self, uri: str | None = None) -> Iterator[Graph]:
         """The graph, to read."""
         root = self.root(uri)
+        self.heed_logs()
         from omnigraph.engine.graph import open_graph
 
         yield open_graph(root.uri, branch=root.branch or "main", actor=self.actor, mode="r")
@@ -140,6 +154,7 @@ class Session:
     def writing(self, uri: str | None = None) -> Iterator[Graph]:
         """The graph, to write, under its cluster's lock if it has one; says on stderr where it writes."""
         root = self.root(uri)
+        self.heed_logs()
         from omnigraph.engine.graph import open_graph
 
         with root.lock():
@@ -197,3 +212,10 @@ class Session:
     @property
     def environ(self) -> Mapping[str, str]:
         return os.environ
+
+
+def _log_line(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+    """One record as a note for people: `warning: something (name=value)`."""
+    level, text = event.pop("level", method), event.pop("event", "")
+    fields = ", ".join(f"{name}={value!r}" for name, value in event.items())
+    return f"{level}: {text}" + (f" ({fields})" if fields else "")

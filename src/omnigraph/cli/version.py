@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
-
 from omnigraph._version import __version__
 from omnigraph.cli.command import command
 from omnigraph.cli.output import emit_json, emit_text
 from omnigraph.cli.session import Session
-from omnigraph.manifest.codec import FORMAT
 
 HTTP_CONTRACT = "1"
 
@@ -18,6 +14,11 @@ HTTP_CONTRACT = "1"
 def version(session: Session) -> None:
     """Program, storage format, HTTP contract and Lance version."""
     session.refuse_addressing()
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    from omnigraph.manifest.codec import FORMAT
+
     try:
         lance = installed("pylance")
     except PackageNotFoundError:

@@ -1,0 +1,116 @@
+"""`omnigraph load`: records and files of columns, as one commit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.command_line import RECORDS, Run
+
+THIRD = '{"type":"Vessel","data":{"imo":3,"title":"Corvo","status":"active"}}\n'
+SAILORS = pa.table({"name": ["Ada", "Otto"], "rank": pa.array([1, None], pa.int32())})
+
+
+def count(run: Run, harbour: Path, type_name: str, *more: str) -> int:
+    rows = run("snapshot", harbour, *more).lines
+    return next(row["entity_count"] for row in rows if row["type_name"] == type_name)
+
+
+@pytest.mark.parametrize("way", ["file", "gzip", "stdin"])
+def test_records_come_from_a_file_gzip_or_stdin(run: Run, harbour: Path, tmp_path: Path, way: str) -> None:
+    place = tmp_path / "more.jsonl"
+    place.write_bytes(gzip.compress(THIRD.encode()) if way == "gzip" else THIRD.encode())
+    data = "-" if way == "stdin" else place
+    done = run("load", harbour, "--data", data, "--mode", "append", stdin=THIRD if way == "stdin" else None)
+    assert done.code == 0, done.err
+    assert "1 entity loaded into main; commit main@3-" in done.out
+    assert count(run, harbour, "Vessel") == 3
+
+
+def test_json_is_the_receipt(run: Run, harbour: Path) -> None:
+    receipt = run("load", harbour, "--data", "-", "--mode", "append", "--json", stdin=THIRD).json
+    assert receipt["nodes"] == [{"name": "Vessel", "entities_loaded": 1}]
+    assert receipt["commit"]["kind"] == "load"
+
+
+def test_the_mode_is_never_guessed(run: Run, harbour: Path) -> None:
+    refused = run("load", harbour, "--data", "-", stdin=THIRD)
+    assert refused.code == 2
+    assert "--mode" in refused.err
+
+
+def test_a_refused_record_is_named_by_its_line_and_loads_nothing(run: Run, harbour: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text(THIRD + '{"type":"Vessel","data":{"imo":4,"titel":"X"}}\n')
+    refused = run("load", harbour, "--data", tmp_path / "bad.jsonl", "--mode", "append")
+    assert refused.code == 1
+    assert "error[W011]: " in refused.err
+    assert f"  --> {tmp_path}/bad.jsonl:2\n" in refused.err
+    assert count(run, harbour, "Vessel") == 2
+
+
+def test_a_load_may_fork_its_branch(run: Run, harbour: Path) -> None:
+    receipt = run(
+        "load", harbour, "--data", "-", "--mode", "merge", "--branch", "in", "--from", "main", "--json", stdin=THIRD
+    )
+    assert receipt.json["branch_created"] is True
+    assert (count(run, harbour, "Vessel", "--branch", "in"), count(run, harbour, "Vessel")) == (3, 2)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+def test_a_file_of_columns_loads_with_its_type(run: Run, harbour: Path, tmp_path: Path, ending: str) -> None:
+    place = tmp_path / f"sailors.{ending}"
+    if ending == "parquet":
+        pq.write_table(SAILORS, place)
+    elif ending == "arrow":
+        with pa.ipc.new_file(str(place), SAILORS.schema) as writer:
+            writer.write_table(SAILORS)
+    else:
+        place.write_text("name,rank\r\nAda,1\r\nOtto,\r\n")
+    done = run("load", harbour, "--data", place, "--type", "Sailor", "--mode", "append")
+    assert done.code == 0, done.err
+    rows = run(
+        "query",
+        "--store",
+        harbour,
+        "-e",
+        "query s() { match { $s: Sailor } return { $s.name, $s.rank } order { $s.name } }",
+    ).lines
+    assert rows == [{"s.name": "Ada", "s.rank": 1}, {"s.name": "Otto"}]
+
+
+def test_text_that_looks_like_a_number_stays_text_in_csv(run: Run, harbour: Path, tmp_path: Path) -> None:
+    (tmp_path / "sailors.csv").write_text('name,rank\n007,1\n"",2\n')
+    done = run("load", harbour, "--data", tmp_path / "sailors.csv", "--type", "Sailor", "--mode", "append")
+    assert done.code == 0, done.err
+    rows = run(
+        "query", "--store", harbour, "-e", "query s() { match { $s: Sailor } return { $s.name } order { $s.rank } }"
+    )
+    assert rows.lines == [{"s.name": "007"}, {"s.name": ""}]
+
+
+def test_type_goes_with_columns_only(run: Run, harbour: Path, tmp_path: Path) -> None:
+    pq.write_table(SAILORS, tmp_path / "s.parquet")
+    assert run("load", harbour, "--data", tmp_path / "s.parquet", "--mode", "append").code == 2
+    assert run("load", harbour, "--data", "-", "--type", "Sailor", "--mode", "append", stdin=THIRD).code == 2
+    (tmp_path / "no.parquet").write_text("no")
+    assert run("load", harbour, "--data", tmp_path / "no.parquet", "--type", "Sailor", "--mode", "append").code == 2
+
+
+def test_progress_is_one_object_a_line_on_stderr(run: Run, harbour: Path) -> None:
+    done = run("load", harbour, "--data", "-", "--mode", "append", "--progress", "json", "--json", "-q", stdin=THIRD)
+    steps = [json.loads(line)["progress"] for line in done.err.splitlines()]
+    assert steps
+    assert steps[-1] == {"phase": "load", "done": len(THIRD), "total": len(THIRD), "unit": "bytes"}
+    assert done.json["total_entities"] == 1
+
+
+def test_a_local_overwrite_goes_ahead(run: Run, harbour: Path) -> None:
+    words = ("load", str(harbour), "--data", "-", "--mode", "overwrite")
+    assert run(*words, stdin=json.dumps(RECORDS[1])).code == 1  # vessel 1 is the end of an edge
+    assert run(*words, stdin=json.dumps(RECORDS[0])).code == 0
+    assert count(run, harbour, "Vessel") == 1
