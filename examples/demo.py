@@ -54,10 +54,13 @@ def program(name: str) -> str:
 
 @contextmanager
 def server(root: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """The server on a cluster root, ready to answer; stopped in order at the end. RuntimeError if it does not start."""
+    """The server on a cluster root, ready to answer; stopped in order at the end. RuntimeError if it does not start.
+
+    It has a session of its own, so that Ctrl-C reaches only this program and the server is told to stop exactly once.
+    """
     bind = f"127.0.0.1:{port}"
     command = [program("omnigraph-server"), "--cluster", str(root), "--unauthenticated", "--bind", bind]
-    process = subprocess.Popen([*command, "--log-level", "warning"], cwd=CHECKOUT)
+    process = subprocess.Popen([*command, "--log-level", "warning"], cwd=CHECKOUT, start_new_session=True)
     try:
         wait_until_ready(process, f"http://{bind}")
         yield process
@@ -66,7 +69,7 @@ def server(root: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
             process.send_signal(signal.SIGTERM)
         try:
             process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
             process.kill()
             raise
 
@@ -104,26 +107,26 @@ class Suggestion:
     holds: str
 
 
-def suggestions(url: str) -> list[Suggestion]:
+def suggestions(url: str, root: Path) -> list[Suggestion]:
     body = {"query": 'query q() { match { $w: Word { lemma: "dog" }  $w sense $s } return { $s.definition } }'}
     post = ["curl", "-s", f"{url}/graphs/{GRAPH}/query", "-H", "Content-Type: application/json", "-d", json.dumps(body)]
     ask = [os.path.relpath(program("omnigraph"), CHECKOUT), "query", "--query", "examples/wordnet/queries.gq"]
-    at_server = ["--server", url, "--graph", GRAPH]
+    here = ["--cluster", os.path.relpath(root, CHECKOUT), "--graph", GRAPH]
     by_curl = [Suggestion("what a dog is", post, "genus Canis")] if shutil.which("curl") else []
     return [
         *by_curl,
-        Suggestion("kinds of dogs", [*ask, "kinds_of", "-p", "key=n02084071", *at_server], "n02085374"),
-        Suggestion("the biggest subjects", [*ask, "subjects", *at_server], "noun.animal"),
+        Suggestion("kinds of dogs", [*ask, "kinds_of", "-p", "key=n02084071", *here], "n02085374"),
+        Suggestion("the biggest subjects", [*ask, "subjects", *here], "noun.animal"),
     ]
 
 
-def introduce(url: str) -> None:
+def introduce(url: str, root: Path) -> None:
     counts = json.loads((EXAMPLE / "facts.json").read_text())["counts"]
     nodes = counts["Synset"] + counts["Word"]
     edges = sum(counts.values()) - nodes
     print(f"\nAn excerpt of WordNet, {nodes:,} nodes and {edges:,} edges, is served at {url}")
     print("\nAsk it from another terminal, in this folder:\n")
-    for each in suggestions(url):
+    for each in suggestions(url, root):
         print(f"  # {each.title}\n  {shlex.join(each.command)}\n")
 
 
@@ -140,12 +143,13 @@ def works(suggestion: Suggestion) -> bool:
 def serve(root: Path, port: int) -> int:
     prepare(root)
     with server(root, port) as process:
-        introduce(f"http://127.0.0.1:{port}")
-        print("Ctrl-C ends it; the graph stays in ./demo.", flush=True)
         try:
+            introduce(f"http://127.0.0.1:{port}", root)
+            print("Ctrl-C ends it; the graph stays in ./demo.", flush=True)
             return process.wait()
         except KeyboardInterrupt:
-            return 0  # the terminal told the server too; leaving the block waits for it
+            print("\nStopping.", flush=True)  # leaving the block tells the server and waits for it
+    return process.returncode
 
 
 def check() -> int:
@@ -155,9 +159,9 @@ def check() -> int:
         url = f"http://127.0.0.1:{port}"
         prepare(root)
         with server(root, port) as process:
-            introduce(url)
+            introduce(url, root)
             right = reported(answers(asks(url), json.loads((EXAMPLE / "facts.json").read_text())))
-            failed = [each.title for each in suggestions(url) if not works(each)]
+            failed = [each.title for each in suggestions(url, root) if not works(each)]
         if process.returncode:
             print(f"the server ended with {process.returncode}")
     return 0 if right and not failed and not process.returncode else 1
@@ -173,11 +177,15 @@ def main() -> int:
     arguments.add_argument("--check", action="store_true", help="question the running server and leave")
     arguments.add_argument("--port", type=int, default=8080)
     chosen = arguments.parse_args()
+    for told_to_end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(told_to_end, signal.default_int_handler)
     try:
         return check() if chosen.check else serve(CHECKOUT / "demo", chosen.port)
     except RuntimeError as failed:
         print(f"demo: {failed}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":
