@@ -132,7 +132,7 @@ class _BlockCheck:
             elif index in ends:
                 hop = ends[index]
                 order.setdefault(hop.left, index)
-                if hop.clause.binding is not None:
+                if hop.clause.binding is not None and hop.clause.binding.text != ANONYMOUS:
                     order.setdefault(hop.clause.binding.text, index)
                 order.setdefault(hop.right, index)
         return order
