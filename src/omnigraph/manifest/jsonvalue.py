@@ -76,7 +76,7 @@ def optional_int(value: Any, what: str) -> int | None:
 
 
 def texts(value: Any, what: str) -> tuple[str, ...]:
-    return tuple(as_text(item, what) for item in as_list(value, what))
+    return tuple([as_text(item, what) for item in as_list(value, what)])
 
 
 def int_pair(value: Any, what: str) -> tuple[int, int]:

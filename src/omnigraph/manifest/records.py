@@ -9,13 +9,12 @@ does. A list of records is therefore written and read as a whole, from its first
     k  kind (absent: mutation)                     a  actor         t  created_at, µs        m  message
     y  by type id: [name, touch a|c|l|d, inserted, updated, deleted], cut after the last that is needed
     o  origin: b l c source branch, life, commit; s bases; r restored from; i imported from; p proposal; n resolutions
-    d  idempotency: key and request, base64url     f  affected nodes and edges               s  inserted ids
+    d  idempotency: key and request, base64        f  affected nodes and edges               s  inserted ids
     x  files by type id (in `commits` only)
 """
 
 from __future__ import annotations
 
-import base64
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast, get_args
@@ -135,7 +134,7 @@ def _record_from_json(record: JsonObject, before: Commit | None) -> Commit:
         origin=_origin_from_json(as_object(record["o"], "an origin")) if "o" in record else None,
         idempotency=idempotency_from_json(record["d"]) if "d" in record else None,
         affected=int_pair(record["f"], "affected counts") if "f" in record else None,
-        ids=texts(record.get("s", []), "inserted ids"),
+        ids=texts(record["s"], "inserted ids") if "s" in record else (),
         files={type_id: texts(value, "files") for type_id, value in files.items()},
     )
 
@@ -184,7 +183,7 @@ def _types_from_json(value: JsonObject) -> tuple[dict[str, Counts], dict[str, st
                 raise Malformed("a commit touches a type in a way that does not exist")
             touched[type_id] = touch
         if len(entry) > 2:
-            counts[type_id] = Counts(*(as_int(number, "a count") for number in entry[2:]))
+            counts[type_id] = Counts(*[as_int(number, "a count") for number in entry[2:]])
     return counts, names, touched
 
 
@@ -223,13 +222,13 @@ def _origin_from_json(record: JsonObject) -> Origin:
 def _packed_digest(digest: str) -> str:
     if len(digest) != 2 * _DIGEST_BYTES or digest != digest.lower():
         raise ValueError("an idempotency digest is 64 lower-case hexadecimal digits")
-    return base64.urlsafe_b64encode(bytes.fromhex(digest)).rstrip(b"=").decode()
+    return binascii.b2a_base64(bytes.fromhex(digest), newline=False)[:-1].decode()
 
 
 def _unpacked_digest(text: str) -> str:
     try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+        raw = binascii.a2b_base64(text + "=", strict_mode=True)
+    except ValueError:  # binascii.Error is one
         raise Malformed("a digest can't be read") from None
     if len(raw) != _DIGEST_BYTES:
         raise Malformed("a digest has a wrong length")
