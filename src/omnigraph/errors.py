@@ -89,6 +89,15 @@ class OmnigraphError(Exception):
     default_status: ClassVar[int] = 500
     default_retry: ClassVar[Retry] = "recover"
 
+    def __init_subclass__(
+        cls, *, code: str | None = None, status: int | None = None, retry: Retry | None = None, **rest: Any
+    ) -> None:
+        """What a class says of all its errors: `class Forbidden(OmnigraphError, code="forbidden", status=403)`."""
+        super().__init_subclass__(**rest)
+        cls.default_code = code or cls.default_code
+        cls.default_status = status or cls.default_status
+        cls.default_retry = retry or cls.default_retry
+
     def __init__(
         self,
         message: str,
@@ -125,12 +134,8 @@ class OmnigraphError(Exception):
         return body
 
 
-class InvalidRequest(OmnigraphError):
+class InvalidRequest(OmnigraphError, code="bad_request", status=400, retry="fix"):
     """The same request fails again: change it."""
-
-    default_code = "bad_request"
-    default_status = 400
-    default_retry = "fix"
 
 
 class _Diagnosed(InvalidRequest):
@@ -143,38 +148,28 @@ class _Diagnosed(InvalidRequest):
         self.diagnostic = diagnostic
 
 
-class InvalidQuery(_Diagnosed):
+class InvalidQuery(_Diagnosed, code="invalid_query"):
     """Query text refused by the parser or the type checker."""
 
-    default_code = "invalid_query"
 
-
-class InvalidSchema(_Diagnosed):
+class InvalidSchema(_Diagnosed, code="invalid_schema"):
     """Schema text refused."""
 
-    default_code = "invalid_schema"
 
-
-class InvalidParams(_Diagnosed):
+class InvalidParams(_Diagnosed, code="invalid_params"):
     """Query parameters missing, surplus or of the wrong type."""
 
-    default_code = "invalid_params"
 
-
-class NotAvailable(InvalidRequest):
+class NotAvailable(InvalidRequest, code="not_available"):
     """What was asked for is no part of this version of the program."""
-
-    default_code = "not_available"
 
     def __init__(self, message: str, **fields: Any) -> None:
         fields.setdefault("effects", "none")
         super().__init__(message, **fields)
 
 
-class InvalidData(InvalidRequest):
+class InvalidData(InvalidRequest, code="invalid_data"):
     """A load record can't be read or does not fit the schema; `details` is the `data_error` object."""
-
-    default_code = "invalid_data"
 
     def __init__(
         self,
@@ -199,10 +194,8 @@ class InvalidData(InvalidRequest):
         self.line_number = line_number
 
 
-class ConstraintViolation(InvalidRequest):
+class ConstraintViolation(InvalidRequest, code="constraint_violation"):
     """The final state of a write would break the schema (codes `W001`–`W009`)."""
-
-    default_code = "constraint_violation"
 
     def __init__(
         self,
@@ -231,56 +224,36 @@ class ConstraintViolation(InvalidRequest):
         self.line_number = line_number
 
 
-class Unauthorized(OmnigraphError):
-    default_code = "unauthorized"
-    default_status = 401
-    default_retry = "fix"
+class Unauthorized(OmnigraphError, code="unauthorized", status=401, retry="fix"): ...
 
 
-class Forbidden(OmnigraphError):
-    default_code = "forbidden"
-    default_status = 403
-    default_retry = "fix"
+class Forbidden(OmnigraphError, code="forbidden", status=403, retry="fix"): ...
 
 
-class NotFound(OmnigraphError):
+class NotFound(OmnigraphError, code="route_not_found", status=404, retry="fix"):
     """What was named is not there."""
 
-    default_code = "route_not_found"
-    default_status = 404
-    default_retry = "fix"
+
+class GraphNotFound(NotFound, code="graph_not_found"): ...
 
 
-class GraphNotFound(NotFound):
-    default_code = "graph_not_found"
+class BranchNotFound(NotFound, code="branch_not_found"): ...
 
 
-class BranchNotFound(NotFound):
-    default_code = "branch_not_found"
+class CommitNotFound(NotFound, code="commit_not_found"): ...
 
 
-class CommitNotFound(NotFound):
-    default_code = "commit_not_found"
+class SnapshotNotFound(NotFound, code="snapshot_not_found"): ...
 
 
-class SnapshotNotFound(NotFound):
-    default_code = "snapshot_not_found"
+class EntityNotFound(NotFound, code="entity_not_found"): ...
 
 
-class EntityNotFound(NotFound):
-    default_code = "entity_not_found"
+class QueryNotFound(NotFound, code="query_not_found"): ...
 
 
-class QueryNotFound(NotFound):
-    default_code = "query_not_found"
-
-
-class Conflict(OmnigraphError):
+class Conflict(OmnigraphError, code="read_set_conflict", status=409, retry="refresh"):
     """The present state does not allow it; nothing was published."""
-
-    default_code = "read_set_conflict"
-    default_status = 409
-    default_retry = "refresh"
 
     def __init__(self, message: str, **fields: Any) -> None:
         fields.setdefault("effects", "none")
@@ -296,11 +269,8 @@ class ReadSetConflict(Conflict):
         self.member = member
 
 
-class KeyConflict(Conflict):
+class KeyConflict(Conflict, code="key_conflict", retry="fix"):
     """A load met an existing or repeated id."""
-
-    default_code = "key_conflict"
-    default_retry = "fix"
 
     def __init__(
         self,
@@ -318,50 +288,35 @@ class KeyConflict(Conflict):
         self.line_number = line_number
 
 
-class MergeConflict(Conflict):
+class MergeConflict(Conflict, code="merge_conflict"):
     """The branches disagree; `conflicts` lists where."""
-
-    default_code = "merge_conflict"
 
     def __init__(self, message: str, conflicts: list[dict[str, Any]]) -> None:
         super().__init__(message, detail_key="merge_conflicts", details=conflicts)
         self.conflicts = conflicts
 
 
-class AlreadyExists(Conflict):
+class AlreadyExists(Conflict, code="branch_exists", retry="fix"):
     """The name is taken (`branch_exists`, `already_initialized`)."""
 
-    default_code = "branch_exists"
-    default_retry = "fix"
 
-
-class SchemaChangeRefused(Conflict):
+class SchemaChangeRefused(Conflict, code="schema_change_refused", retry="fix"):
     """A migration has a refused step, or drops values without consent; `details` is the list of steps."""
-
-    default_code = "schema_change_refused"
-    default_retry = "fix"
 
     def __init__(self, message: str, steps: list[dict[str, Any]]) -> None:
         super().__init__(message, detail_key="migration", details=steps)
         self.steps = steps
 
 
-class Gone(OmnigraphError):
-    default_code = "history_reclaimed"
-    default_status = 410
-    default_retry = "fix"
+class Gone(OmnigraphError, code="history_reclaimed", status=410, retry="fix"): ...
 
 
 class HistoryReclaimed(Gone):
     """The commit is known, its data is gone."""
 
 
-class PreconditionFailed(OmnigraphError):
+class PreconditionFailed(OmnigraphError, code="commit_precondition_failed", status=412, retry="refresh"):
     """The branch head is not the commit that the caller named."""
-
-    default_code = "commit_precondition_failed"
-    default_status = 412
-    default_retry = "refresh"
 
     def __init__(self, message: str, *, expected: str, actual: str | None) -> None:
         super().__init__(
@@ -374,12 +329,8 @@ class PreconditionFailed(OmnigraphError):
         self.actual = actual
 
 
-class LimitExceeded(OmnigraphError):
+class LimitExceeded(OmnigraphError, code="resource_limit", status=413, retry="fix"):
     """A named limit was passed; nothing was published."""
-
-    default_code = "resource_limit"
-    default_status = 413
-    default_retry = "fix"
 
     def __init__(self, message: str, *, resource: str, limit: int, actual: int, **fields: Any) -> None:
         details = {"resource": resource, "limit": limit, "actual": actual}
@@ -389,34 +340,22 @@ class LimitExceeded(OmnigraphError):
         self.actual = actual
 
 
-class QueryTimeout(LimitExceeded):
-    default_code = "query_timeout"
-    default_status = 504
+class QueryTimeout(LimitExceeded, code="query_timeout", status=504): ...
 
 
-class IdempotencyKeyReused(OmnigraphError):
-    default_code = "idempotency_key_reused"
-    default_status = 422
-    default_retry = "fix"
+class IdempotencyKeyReused(OmnigraphError, code="idempotency_key_reused", status=422, retry="fix"): ...
 
 
-class Busy(OmnigraphError):
+class Busy(OmnigraphError, code="too_many_requests", status=429, retry="retry"):
     """Nothing started: ask again after `retry_after` seconds."""
 
-    default_code = "too_many_requests"
-    default_status = 429
-    default_retry = "retry"
 
-
-class OutcomeUnknown(OmnigraphError):
+class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
     """The publication may or may not have landed.
 
     `branch`, `base_commit_id` and `graph_commit_id` say where to look; the commit outcome call turns final with the
     branch's next write.
     """
-
-    default_code = "outcome_unknown"
-    default_retry = "reconcile"
 
     ADVICE: ClassVar[str] = (
         "Repeat this write with this idempotency_key, or ask for the outcome of graph_commit_id. "
@@ -456,15 +395,12 @@ _TRANSIENT = {StorageClass.THROTTLED, StorageClass.TIMEOUT, StorageClass.CONNECT
 _NEEDS_A_PERSON = {StorageClass.DENIED, StorageClass.CORRUPT, StorageClass.UNSUPPORTED}
 
 
-class StorageFailure(OmnigraphError):
+class StorageFailure(OmnigraphError, code="storage_failure", retry="retry"):
     """A storage request failed before anything was published, or the store refused the publication outright.
 
     `cls` is the class of the failure, `phase` the step that sent the request. 503 for classes that pass by themselves,
     500 for the rest.
     """
-
-    default_code = "storage_failure"
-    default_retry = "retry"
 
     def __init__(
         self, message: str, *, cls: StorageClass, phase: StoragePhase, effects: Effects | None = None, **fields: Any
@@ -487,43 +423,24 @@ class InternalError(OmnigraphError):
     """A fault of this program, or stored data that contradicts itself."""
 
 
-class RecoveryRequired(OmnigraphError):
+class RecoveryRequired(OmnigraphError, code="recovery_required", status=503):
     """Storage holds a result that this process could not take over."""
 
-    default_code = "recovery_required"
-    default_status = 503
+
+class NotServed(OmnigraphError, code="not_served", status=400, retry="fix"): ...
 
 
-class NotServed(OmnigraphError):
-    default_code = "not_served"
-    default_status = 400
-    default_retry = "fix"
+class ContractMismatch(OmnigraphError, code="api_contract_mismatch", status=400, retry="fix"): ...
 
 
-class ContractMismatch(OmnigraphError):
-    default_code = "api_contract_mismatch"
-    default_status = 400
-    default_retry = "fix"
+class ExpectedOne(OmnigraphError, code="expected_one", status=400, retry="fix"): ...
 
 
-class ExpectedOne(OmnigraphError):
-    default_code = "expected_one"
-    default_status = 400
-    default_retry = "fix"
+class LockHeld(OmnigraphError, code="state_lock_held", status=409, retry="recover"): ...
 
 
-class LockHeld(OmnigraphError):
-    default_code = "state_lock_held"
-    default_status = 409
-    default_retry = "recover"
-
-
-class FormatMismatch(OmnigraphError):
+class FormatMismatch(OmnigraphError, code="format_mismatch", status=409, retry="fix"):
     """Another generation of the program wrote this graph."""
-
-    default_code = "format_mismatch"
-    default_status = 409
-    default_retry = "fix"
 
 
 def _without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
