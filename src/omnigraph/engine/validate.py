@@ -60,7 +60,7 @@ class FinalState:
         if found is not None:
             raise found.error()
 
-    def node_exists(self, node_type: NodeType, ids: pa.Array) -> np.ndarray:
+    def node_exists(self, node_type: NodeType, ids: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """bool for each id: whether the final state has that node."""
         final = self.types.get(node_type.id)
         if final is not None and final.overwrite:
@@ -79,10 +79,9 @@ class FinalState:
                 if not final.values_checked:
                     yield value_violation(final.entity, final.rows)
                 yield from self._unique(final, final.rows)
-                if isinstance(final.entity, EdgeType):
-                    yield self._endpoints(final.entity, final.rows)
             if isinstance(final.entity, EdgeType):
                 yield self._cardinality(final.entity, final)
+        yield from self._endpoints()
         yield from self._left_hanging()
 
     def _unique(self, final: FinalType, rows: pa.Table) -> Iterator[Violation | None]:
@@ -112,13 +111,31 @@ class FinalState:
             found = found.filter(pa.array(stays))
         return found
 
-    def _endpoints(self, edge: EdgeType, rows: pa.Table) -> Violation | None:
+    def _endpoints(self) -> Iterator[Violation | None]:
+        """Ends of new edges that don't exist. The ends of all edge types are looked up together, once for each node type:
+        making a set of a type's ids costs more than finding ends in it.
+        """
         nodes = self.snapshot.catalog.nodes
-        source = self.node_exists(nodes[edge.source], one_array(rows.column(SRC)))
-        target = self.node_exists(nodes[edge.target], one_array(rows.column(DST)))
-        if source.all() and target.all():
-            return None
-        return endpoint_violation(edge, rows, pa.array(source), pa.array(target))
+        asked: list[tuple[EdgeType, pa.Table]] = []
+        ends: dict[str, list[pa.Array]] = {}
+        for final in self.types.values():
+            edge, rows = final.entity, final.rows
+            if isinstance(edge, EdgeType) and rows is not None and len(rows):
+                asked.append((edge, rows))
+                ends.setdefault(edge.source, []).append(one_array(rows.column(SRC)))
+                ends.setdefault(edge.target, []).append(one_array(rows.column(DST)))
+        exists = {name: self.node_exists(nodes[name], pa.chunked_array(parts)) for name, parts in ends.items()}
+        read = dict.fromkeys(ends, 0)
+
+        def next_of(name: str, count: int) -> np.ndarray:
+            begin = read[name]
+            read[name] += count
+            return exists[name][begin : begin + count]
+
+        for edge, rows in asked:
+            source, target = next_of(edge.source, len(rows)), next_of(edge.target, len(rows))
+            if not (source.all() and target.all()):
+                yield endpoint_violation(edge, rows, pa.array(source), pa.array(target))
 
     def _cardinality(self, edge: EdgeType, final: FinalType) -> Violation | None:
         if edge.cardinality == (0, None):
@@ -185,7 +202,7 @@ def _hanging(snapshot: Snapshot, edge: EdgeType, rows: np.ndarray, column: str) 
     )
 
 
-def _is_in(ids: pa.Array, of: pa.Array | pa.ChunkedArray) -> np.ndarray:
+def _is_in(ids: pa.Array | pa.ChunkedArray, of: pa.Array | pa.ChunkedArray) -> np.ndarray:
     values = one_array(of)
     return pc.is_in(ids, value_set=values.cast(ids.type)).to_numpy(zero_copy_only=False)
 
