@@ -72,7 +72,7 @@ def test_status_lists_graphs_with_their_heads(run: Run, cluster: Path) -> None:
 
 
 def test_status_ends_with_1_if_a_graph_cannot_be_opened(run: Run, cluster: Path) -> None:
-    for manifest in (cluster / "data" / "graphs" / "atlas.omni").rglob("__manifests/**/*.*"):
+    for manifest in (cluster / "data" / "graphs" / "atlas.omni").rglob("__manifest/**/*.*"):
         if manifest.is_file():
             manifest.write_bytes(b"damaged")
     done = run("cluster", "status", "--config", cluster, "--json")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli import terminal
-from omnigraph.cli.errors import UsageRefused, WaitOver, failure_body
+from omnigraph.cli.errors import Interrupted, UsageRefused, WaitOver, failure_body
 from omnigraph.cli.output import emit_json
 from omnigraph.cli.session import Session
 from omnigraph.cli.values import shell_line
@@ -51,7 +51,7 @@ def failure_lines(error: OmnigraphError, session: Session) -> list[str]:
     advice = _ADVICE.get(error.retry)
     if error.effects == "unknown":
         lines += _run_next(error, session)
-    elif session.writes and advice is not None and not isinstance(error, (UsageRefused, WaitOver)):
+    elif session.writes and advice is not None and not isinstance(error, (UsageRefused, WaitOver, Interrupted)):
         lines.append(f"  {advice}")
     return lines
 

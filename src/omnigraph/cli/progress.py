@@ -13,6 +13,7 @@ from omnigraph.cli import terminal
 from omnigraph.cli.session import Session
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from omnigraph.engine.load.batch import LoadProgress, ReportProgress
@@ -26,7 +27,7 @@ def progress(session: Session, phase: str, unit: str) -> Iterator[ReportProgress
     if session.progress == "json":
         yield _lines(phase, unit)
     elif _wants_bar(session):
-        with _bar(phase) as report:
+        with _bar(session, phase) as report:
             yield report
     else:
         yield False
@@ -38,7 +39,7 @@ def waiting(session: Session, what: str) -> Iterator[None]:
     if session.progress == "json" or not _wants_bar(session):
         yield
         return
-    shown = _Spinner(what)
+    shown = _Spinner(session, what)
     timer = threading.Timer(_QUIET_SECONDS, shown.start)
     timer.daemon = True
     timer.start()
@@ -52,21 +53,21 @@ def waiting(session: Session, what: str) -> Iterator[None]:
 class _Spinner:
     """Started by a timer's thread, stopped by the command's; whichever comes second finds the other's mark."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, session: Session, what: str) -> None:
+        self._session = session
         self._what = what
         self._lock = threading.Lock()
         self._over = False
         self._bar: Progress | None = None
 
     def start(self) -> None:
-        from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         with self._lock:
             if self._over:
                 return
             columns = (SpinnerColumn(), TextColumn(self._what), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=_console(self._session), transient=True)
             self._bar.add_task(self._what, total=None)
             self._bar.start()
 
@@ -75,6 +76,12 @@ class _Spinner:
             self._over = True
             if self._bar is not None:
                 self._bar.stop()
+
+
+def _console(session: Session) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, no_color=not terminal.wants_color(session.color, sys.stderr))
 
 
 def _wants_bar(session: Session) -> bool:
@@ -96,8 +103,7 @@ def _lines(phase: str, unit: str) -> ReportProgress:
 
 
 @contextmanager
-def _bar(phase: str) -> Iterator[ReportProgress]:
-    from rich.console import Console
+def _bar(session: Session, phase: str) -> Iterator[ReportProgress]:
     from rich.progress import (
         BarColumn,
         DownloadColumn,
@@ -115,7 +121,7 @@ def _bar(phase: str) -> Iterator[ReportProgress]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[records]:,} entities"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=_console(session), transient=True) as bar:
         task = bar.add_task(phase, total=None, records=0)
 
         def report(state: LoadProgress) -> None:

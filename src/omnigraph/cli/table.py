@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _NUMBERS = {"I32", "I64", "U32", "U64", "F32", "F64"}
 _FREE_WIDTH = 10_000
+_GAP = 3  # blanks between two columns
+_NARROWEST = 4
 
 
 def result_table(result: Result, form: Form) -> str:
@@ -94,26 +97,46 @@ def _block(row: Mapping[str, Any], names: Sequence[str]) -> str:
     )
 
 
+def fitted_widths(natural: Sequence[int], room: int) -> list[int]:
+    """The widths that columns get in a room: the widest give way first, none below four.
+
+    >>> fitted_widths([7, 5, 40], 30)
+    [7, 5, 18]
+    """
+    cap = max(natural, default=0)
+    while cap > _NARROWEST and sum(min(width, cap) for width in natural) > room:
+        cap -= 1
+    return [min(width, cap) for width in natural]
+
+
 def _drawn(heads: Sequence[Text], numeric: Sequence[bool], rows: Sequence[Sequence[Any]], form: Form) -> str:
     wraps = form.table.cell_layout == "wrap"
+    to_terminal = form.out is None and terminal.stdout_is_terminal()
+    width = terminal.width() if to_terminal else _FREE_WIDTH
+    longest = _FREE_WIDTH if wraps else form.table.max_column_width
+    cells = [[Text(cell_text(v, longest), style="dim" if v is None else "") for v in row] for row in rows]
+    natural = [
+        min(max(cell_len(line) for text in column for line in text.plain.split("\n")), form.table.max_column_width)
+        for column in zip(heads, *cells, strict=True)
+    ]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for head, number in zip(heads, numeric, strict=True):
+    for head, number, fitted in zip(
+        heads, numeric, fitted_widths(natural, width - _GAP * (len(heads) - 1)), strict=True
+    ):
         table.add_column(
             head,
             justify="right" if number else "left",
             overflow="fold" if wraps else "ellipsis",
             no_wrap=not wraps,
-            max_width=form.table.max_column_width,
+            width=fitted,
         )
-    longest = _FREE_WIDTH if wraps else max(form.table.max_column_width, 4)
-    for row in rows:
-        table.add_row(*(Text(cell_text(v, longest), style="dim" if v is None else "") for v in row))
-    to_terminal = form.out is None and terminal.stdout_is_terminal()
+    for row in cells:
+        table.add_row(*row)
     colored = form.out is None and terminal.wants_color(form.color, sys.stdout)
     out = io.StringIO()
     console = Console(
         file=out,
-        width=terminal.width() if to_terminal else _FREE_WIDTH,
+        width=width,
         force_terminal=colored,
         color_system="standard" if colored else None,
         no_color=not colored,

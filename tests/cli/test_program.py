@@ -1,0 +1,131 @@
+"""The program as a process: what it loads, signals, pipes, a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.command_line import Run
+
+PROGRAM = [sys.executable, "-c", "from omnigraph.cli.main import main; main()"]
+HEAVY = {"lance", "pyarrow", "duckdb", "graphblas", "numpy", "lark", "rich", "yaml", "structlog", "obstore"}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["query", "--help"], ["branch", "--help"], ["version"]])
+def test_what_asks_nothing_of_a_graph_loads_no_engine(words: list[str], home: Path) -> None:
+    script = (
+        "import sys\nfrom omnigraph.cli.main import cli\n"
+        f"try:\n    cli.main({words!r})\nexcept SystemExit as end:\n    assert not end.code\n"
+        "engine = [m for m in sys.modules if m.startswith(('omnigraph.engine', 'omnigraph.query', 'omnigraph.tables'))]\n"
+        f"print(sorted({HEAVY!r} & set(sys.modules)), engine)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[] []"
+
+
+def test_nothing_at_all_shows_the_help_and_is_a_mistake_of_usage(run: Run) -> None:
+    told = run()
+    assert (told.code, told.out) == (2, "")
+    assert "Commands:" in told.err
+
+
+def test_a_reader_that_goes_away_is_no_reason_to_complain(harbour: Path) -> None:
+    words = [*PROGRAM, "export", str(harbour)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.wait(timeout=60)
+        assert process.stderr.read().decode() == ""
+    assert process.returncode == 1
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(harbour: Path) -> None:
+    words = [*PROGRAM, "load", str(harbour), "--data", "-", "--mode", "append"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()  # the target: from here on it reads its input
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read().decode()
+    assert first.decode() == f"→ {harbour}\n"
+    assert (process.returncode, "Traceback" in rest) == (130, False)
+    assert "error[interrupted]: " in rest
+
+
+def in_terminal(words: list[str], answer: bytes = b"", env: dict[str, str] | None = None) -> tuple[int, str]:
+    """Run the program on a terminal of 60 columns, typing `answer` when it asks; exit code and what was shown."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, *words],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, "COLUMNS": "60", "TERM": "xterm", **(env or {})},
+        start_new_session=True,
+    )
+    os.close(follower)
+    shown = b""
+    try:
+        while select.select([leader], [], [], 60)[0]:
+            try:
+                piece = os.read(leader, 4_096)
+            except OSError:  # how Linux says that the other side has gone
+                break
+            if not piece:
+                break
+            shown += piece
+            if answer and shown.rstrip().endswith(b"[y/N]"):
+                os.write(leader, answer)
+                answer = b""
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.wait(timeout=60)
+        os.close(leader)
+    return process.returncode, shown.decode().replace("\r\n", "\n")
+
+
+QUERY = 'query q() { match { $v: Vessel } return { $v.title, $v.tonnage, "a text that is far too long for the terminal" as long } }'
+
+
+def test_a_terminal_gets_a_table_that_fits_it(harbour: Path, home: Path) -> None:
+    code, shown = in_terminal(
+        ["query", "--store", str(harbour), "-e", QUERY, "--color", "never", "--progress", "never"]
+    )
+    assert code == 0
+    assert "v.title" in shown
+    assert "…" in shown
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 60
+
+
+def test_colour_is_for_terminals_and_can_be_declined(harbour: Path, home: Path) -> None:
+    words = ["query", "--store", str(harbour), "-e", QUERY, "--progress", "never"]
+    assert "\x1b[" in in_terminal(words)[1]
+    assert "\x1b[" not in in_terminal(words, env={"NO_COLOR": "1"})[1]
+
+
+def test_arrow_is_refused_on_a_terminal(harbour: Path, home: Path) -> None:
+    code, shown = in_terminal(["query", "--store", str(harbour), "-e", QUERY, "--format", "arrow"])
+    assert code == 2
+    assert "--out PATH" in shown
+
+
+def test_a_person_is_asked_before_harm_and_may_decline(cluster: Path) -> None:
+    place = ["--cluster", str(cluster), "--graph", "atlas"]
+    assert in_terminal(["branch", "create", "a", *place])[0] == 0
+    code, shown = in_terminal(["branch", "delete", "a", *place], answer=b"n\n")
+    assert code == 1
+    assert "Deleting branch a. Go ahead? [y/N]" in shown
+    assert "Not confirmed; nothing was done." in shown
+    code, shown = in_terminal(["branch", "delete", "a", *place, "--json"])
+    assert (code, "consent_required" in shown) == (2, True)
+    assert in_terminal(["branch", "delete", "a", *place], answer=b"y\n")[0] == 0
