@@ -72,6 +72,34 @@ def test_the_bytes_are_canonical() -> None:
     assert {"format", "min_reader", "min_writer"} <= value.keys()
 
 
+def test_what_was_spelled_for_one_version_is_right_in_every_other() -> None:
+    """Records of the window are remembered by object; a record's text depends on the one before it, which changes where
+    the window is cut, where a branch goes on from another, and in a part of a window.
+    """
+
+    def spelled_anew(manifest: Manifest) -> dict[str, object]:
+        return {
+            **json.loads(to_bytes(manifest))["lineage"],
+            "window": records_to_json(manifest.lineage.window, files=False),
+        }
+
+    base = head(samples.first_version())
+    cuts = 0
+    for number in range(1, 400):
+        built = samples.follow(base, number)
+        cuts += len(built.manifest.lineage.window) < len(base.manifest.lineage.window)
+        base = head(built)
+        if number % 7 == 0:
+            other = head(fork(f"b{number}", base.manifest))
+            for manifest in (other.manifest, head(samples.follow(other, 1, 2)).manifest):
+                assert json.loads(to_bytes(manifest))["lineage"] == spelled_anew(manifest)
+        window = base.manifest.lineage.window
+        for part in (window, window[1:], window[:-1], window[len(window) // 2 :]):
+            manifest = replace(base.manifest, lineage=replace(base.manifest.lineage, window=part))
+            assert json.loads(to_bytes(manifest))["lineage"] == spelled_anew(manifest)
+    assert cuts >= 2
+
+
 def test_a_pinned_version_is_text_so_that_no_reader_rounds_it() -> None:
     base = head(samples.first_version())
     entry = TypeEntry("node", "Port", TablePin("nodes/a-1", 2**63 + 1), content="nodes/a-1@9223372036854775809")

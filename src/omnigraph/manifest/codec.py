@@ -20,6 +20,8 @@ from omnigraph.manifest.jsonvalue import (
     as_object,
     as_text,
     canonical,
+    canonical_list,
+    canonical_object,
     int_pair,
     optional_int,
     optional_text,
@@ -42,6 +44,7 @@ from omnigraph.manifest.records import (
     idempotency_to_json,
     records_from_json,
     records_to_json,
+    window_texts,
 )
 
 FORMAT = 1
@@ -70,10 +73,6 @@ def to_bytes(manifest: Manifest) -> bytes:
         "commits": records_to_json(manifest.commits, files=True),
         "schema": manifest.schema,
         "types": {type_id: _type_to_json(entry) for type_id, entry in manifest.types.items()},
-        "lineage": {
-            "segments": [_segment_to_json(segment) for segment in manifest.lineage.segments],
-            "window": records_to_json(manifest.lineage.window, files=False),
-        },
         "nonce": manifest.nonce,
     }
     if manifest.base is not None:
@@ -82,7 +81,12 @@ def to_bytes(manifest: Manifest) -> bytes:
         fields["forked_from"] = str(manifest.forked_from)
     if manifest.created_from is not None:
         fields["created_from"] = _created_from_to_json(manifest.created_from)
-    return canonical(fields)
+    segments = [_segment_to_json(segment) for segment in manifest.lineage.segments]
+    members = {name: canonical(value) for name, value in fields.items()}
+    members["lineage"] = canonical_object(
+        {"segments": canonical(segments), "window": canonical_list(window_texts(manifest.lineage.window))}
+    )
+    return canonical_object(members)
 
 
 def from_bytes(data: bytes, *, branch: str, version: int) -> Manifest:

@@ -7,7 +7,7 @@ its name and turns that into an error for people. Knows nothing of what the valu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 JsonObject = Mapping[str, Any]
@@ -25,7 +25,24 @@ def canonical(value: Any) -> bytes:
 
     Raises ValueError for what JSON can't hold (NaN, a lone surrogate).
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    return _ENCODER.encode(value).encode()
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical_object(members: Mapping[str, bytes]) -> bytes:
+    """The canonical JSON object whose values are these canonical texts.
+
+    >>> canonical_object({"b": b"1", "a": b"[]"})
+    b'{"a":[],"b":1}'
+    """
+    return b"{" + b",".join([canonical(name) + b":" + members[name] for name in sorted(members)]) + b"}"
+
+
+def canonical_list(items: Iterable[bytes]) -> bytes:
+    """The canonical JSON list of these canonical texts."""
+    return b"[" + b",".join(items) + b"]"
 
 
 def parsed(data: bytes) -> JsonObject:

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from threading import Lock
 from typing import Any, cast, get_args
 
 from omnigraph.manifest.ids import CommitId
@@ -27,6 +29,7 @@ from omnigraph.manifest.jsonvalue import (
     as_list,
     as_object,
     as_text,
+    canonical,
     int_pair,
     optional_int,
     optional_text,
@@ -49,6 +52,33 @@ def records_to_json(commits: Iterable[Commit], *, files: bool) -> list[dict[str,
         result.append(_record_to_json(commit, before, files=files))
         before = commit
     return result
+
+
+def window_texts(commits: Sequence[Commit]) -> list[bytes]:
+    """The records of a lineage window, each as canonical JSON: what `records_to_json` without files would spell.
+
+    A manifest repeats the window of the one before, so that spelling the records anew would be much of what a commit
+    costs: the texts of records that are still the same objects are remembered.
+    """
+    before: Commit | None = None
+    texts: list[bytes] = []
+    for commit in commits:
+        known = _texts.get(id(commit))  # holds the commit, so its id can't be another's
+        if known is None or known[1] is not before:
+            known = commit, before, canonical(_record_to_json(commit, before, files=False))
+            with _texts_lock:
+                _texts[id(commit)] = known
+                if len(_texts) > _TEXTS_MAX:
+                    for oldest in list(islice(_texts, _TEXTS_MAX // 4)):
+                        del _texts[oldest]
+        texts.append(known[2])
+        before = commit
+    return texts
+
+
+_TEXTS_MAX = 4_096
+_texts: dict[int, tuple[Commit, Commit | None, bytes]] = {}
+_texts_lock = Lock()
 
 
 def records_from_json(value: Any) -> tuple[Commit, ...]:
