@@ -17,8 +17,10 @@ from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.load.records import read_records
 from omnigraph.engine.load.source import LoadSource
 from omnigraph.errors import ConstraintViolation, InvalidData, InvalidRequest, LimitExceeded
+from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.tables.columns import table_schema
 from support.records import harbour, lines, wide
+from support.schemas import counter
 
 HARBOUR = harbour()
 WIDE = wide()
@@ -133,6 +135,16 @@ def test_a_type_keeps_record_order_whatever_form_its_lines_have() -> None:
     assert [row["line_number"] for row in found] == list(range(1, 301))
 
 
+def test_many_types_in_any_order_are_told_apart() -> None:
+    catalog = compile_schema("".join(f"node N{n} {{ a: I32 }} " for n in range(40)), mint=counter())
+    records = [{"type": f"N{n * 7 % 40}", "data": {"a": n}} for n in range(4000)]
+    batch = read(lines(*records), catalog)
+    assert [each.entity.name for each in batch.types] == [f"N{n}" for n in range(40)]
+    for place in range(40):
+        wanted = [r["data"]["a"] for r in records if r["type"] == f"N{place}"]
+        assert [row["a"] for row in rows(batch, f"N{place}")] == wanted
+
+
 @pytest.mark.parametrize(
     ("record", "code", "says"),
     [
@@ -181,6 +193,11 @@ def test_a_record_that_does_not_fit_is_refused_with_its_line(record: str, code: 
 
 def test_deep_brackets_inside_a_string_are_no_depth() -> None:
     assert rows(read(lines({"type": "Sailor", "data": {"name": '"[{' * 100}})), "Sailor")[0]["name"] == '"[{' * 100
+
+
+def test_depth_is_told_in_one_pass_even_where_a_string_never_ends() -> None:
+    details = refused(lines('{"type":"Sailor","data":{"name":"' + "[" * 100 + '\\"' * 1_000_000))
+    assert (details["code"], details["line_number"]) == ("W010", 1)
 
 
 def test_text_that_is_not_utf8_is_refused_at_its_line_and_byte() -> None:
@@ -372,9 +389,6 @@ def test_the_first_broken_record_is_named_whatever_is_wrong_with_it() -> None:
 
 
 def test_a_vector_that_is_embedded_later_may_be_missing() -> None:
-    from omnigraph.lang.schema.compile import compile_schema
-    from support.schemas import counter
-
     catalog = compile_schema('node N { t: String  v: Vector(2) @embed("t") }', mint=counter())
     record = lines({"type": "N", "data": {"t": "x"}})
     assert refused(record, catalog)["code"] == "W001"

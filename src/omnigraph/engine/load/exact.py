@@ -27,7 +27,7 @@ from omnigraph.lang.values import Refused, Value, value_from_json
 JSON_DEPTH_MAX = 64
 
 _INTEGER_DIGITS_MAX = 400
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|$)|[\[{]|[\]}]')  # one pass, even over a string without an end
 _SHOWN = 60
 
 

@@ -20,7 +20,8 @@ _NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
 _BEGINNING = r'^\{[ \t]*"(?:type|edge)"[ \t]*:[ \t]*"[A-Za-z0-9_]+"'
 _BEGINNING_PARTS = re.compile(rb'\{[ \t]*"(type|edge)"[ \t]*:[ \t]*"([A-Za-z0-9_]+)"')
 _ANYWHERE = r'[{,][ \t]*"(?P<word>type|edge)"[ \t]*:[ \t]*"(?P<name>[A-Za-z0-9_]+)"'
-_GROUPS_MAX = 256
+_BEGINNINGS_MAX = 24
+_GROUPS_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def groups(lines: Lines) -> Iterator[Group | Lines]:
     """
     rest = lines
     regular = False
-    for _ in range(_GROUPS_MAX):
+    for _ in range(_BEGINNINGS_MAX):
         if not len(rest):
             return
         beginning = _BEGINNING_PARTS.match(rest.text[0].as_buffer())
@@ -121,11 +122,11 @@ def groups(lines: Lines) -> Iterator[Group | Lines]:
         yield Group(beginning[1].decode(), beginning[2].decode(), rest.where(mask))
         rest = rest.where(~mask)
     if len(rest):
-        yield rest
+        yield from _groups_by_search(rest)
 
 
 def _groups_by_search(lines: Lines) -> Iterator[Group | Lines]:
-    """The same where the type stands elsewhere in the records."""
+    """The same where the type stands elsewhere in the records, or there are many types."""
     found = pc.extract_regex(lines.text, pattern=_ANYWHERE)
     named = truths(pc.is_valid(found))
     if not named.all():

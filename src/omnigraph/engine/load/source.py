@@ -87,11 +87,11 @@ def _one_ahead(ready: Iterator[Chunk]) -> Iterator[Chunk]:
 
 def _path_chunks(path: Path, limits: LoadLimits, accept_gzip: bool, chunk_bytes: int) -> Iterator[Chunk]:
     try:
-        file = path.open("rb")
+        with path.open("rb") as file:
+            yield from _file_chunks(file, fstat(file.fileno()).st_size, limits, accept_gzip, chunk_bytes)
     except OSError as error:
-        raise InvalidRequest(f"the load input {path.name!r} can't be read: {error.strerror}") from None
-    with file:
-        yield from _file_chunks(file, fstat(file.fileno()).st_size, limits, accept_gzip, chunk_bytes)
+        what = f"the load input {path.name!r} can't be read: {error.strerror}"
+        raise InvalidRequest(what, effects="none") from None
 
 
 class _Counted:
