@@ -38,7 +38,9 @@ from omnigraph.lang.query.typed import (
     Update,
 )
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.types import BOOL, DATETIME, F64, I64, STRING, Scalar, ValueType, scalar
+from support.schemas import counter
 
 BOOL_NULL = BOOL.with_nullable(True)
 STRING_NULL = STRING.with_nullable(True)
@@ -195,6 +197,24 @@ def test_a_property_of_a_bound_edge_over_a_selection_is_what_the_members_agree_o
     assert property_type("$l $e:logs $v", "level") == scalar(Scalar.I32)
 
 
+def test_enums_of_a_selection_are_united_and_beside_a_string_are_one() -> None:
+    catalog = compile_schema(
+        """
+        node A { x: String }
+        edge One: A -> A { kind: enum(red, green)  both: enum(a)  n: I32  v: Vector(2) }
+        edge Two: A -> A { kind: enum(blue, green)?  both: String  n: I32?  v: Vector(3) }
+        """,
+        mint=counter(),
+    )
+    query = read("query q() { match { $a $e:(one | two) $b } return { $e.kind, $e.both, $e.n } }", catalog)
+    assert [i.expr.type for i in query.items if isinstance(i.expr, PropertyRef)] == [
+        ValueType("enum", Scalar.STRING, True, ("blue", "green", "red")),
+        STRING,
+        scalar(Scalar.I32, True),
+    ]
+    assert refused("query q() { match { $a $e:(one | two) $b } return { $e.v } }", catalog).code == "T68"
+
+
 def test_system_fields_are_strings(catalog: Catalog) -> None:
     query = read(
         "query q() { match { $s: Sailor  $p: Port  $s $e:* $p } "
@@ -348,6 +368,8 @@ def test_negative_zero_stays_what_it_is(catalog: Catalog) -> None:
         ('"a", $t', "String"),
         ("$n, $n", "I32"),
         ("$n, $u", "I64"),
+        ("18446744073709551615, $u", "U64"),
+        ("$n, 18446744073709551615", "F64"),
         ("true, 1 = 2", "Bool"),
         ("now()", "DateTime"),
         ("", "String"),

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from omnigraph.errors import InvalidParams
+from omnigraph.errors import InvalidParams, InvalidQuery
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.check import check
 from omnigraph.lang.query.params import bind_params, choose_query
@@ -325,7 +325,15 @@ def test_the_query_to_run_is_the_named_or_the_only_one(catalog: Catalog) -> None
     )
     assert choose_query([one], None) is one
     assert choose_query([one, two], "two") is two
-    for queries, name in [([one, two], None), ([], None), ([one], "One"), ([], "one")]:
+    for queries, name in [([one, two], None), ([one], "One")]:
         with pytest.raises(InvalidParams) as caught:
             choose_query(queries, name)
         assert caught.value.diagnostic.code == "P006"
+
+
+@pytest.mark.parametrize("name", [None, "q"])
+@pytest.mark.parametrize("source", ["", "// nothing", "branch list"])
+def test_a_text_without_a_query_is_refused_when_run(source: str, name: str | None, catalog: Catalog) -> None:
+    with pytest.raises(InvalidQuery) as caught:
+        choose_query(check(source, catalog), name)
+    assert caught.value.diagnostic.code == "Q004"

@@ -108,6 +108,10 @@ CHOICES: dict[str, list[str]] = {
     "count($v) > 1": ["count($v) > 1"],
     "count { $a follows $b } >= $n $c": ["count { $a follows $b } >= $n", "$c"],
     "min(($a.x)) { not { $a.y } } = -1": ["min($a.x) { not { $a.y } } = -1"],
+    # parentheses where a lone variable would read as the left end of a hop, and only there
+    '($flag) "x" $v: Vessel': ["($flag)", '"x"', "node $v: Vessel"],
+    '$flag "x" in $v.tags $w: Port': ["$flag", '"x" in $v.tags', "node $w: Port"],
+    "($flag) $v.x": ["$flag", "$v.x"],
     # words that are names here
     "order limit10": ["order", "limit10"],
     "$v.in = $v.not": ["$v.in = $v.not"],
@@ -433,3 +437,10 @@ def test_the_grammar_is_lalr_1_without_a_conflict(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.DEBUG, logger=lark.logger.name):
         lark.Lark(text, parser="lalr", lexer=_NoLexer, start="start", debug=True)
     assert "conflict" not in caplog.text.lower()
+
+
+def test_mismatched_brackets_are_refused_where_they_do_not_fit() -> None:
+    found = refused("query q() { match { (1 = 2} ) } return { 1 } }")
+    assert (found.code, found.position and found.position.byte) == ("Q001", 26)
+    assert refused("query q() { match { $a <*> { $b } return { 1 } }").code == "Q001"
+    assert refused("query q() { match { $a follows{ $b } return { 1 } }").code == "Q001"

@@ -13,7 +13,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from omnigraph.errors import InvalidParams
+from omnigraph.errors import InvalidParams, InvalidQuery
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.faults import listing, nearest_name
 from omnigraph.lang.query.typed import Param, ParamDecl, ReadQuery, TypedQuery
@@ -26,13 +26,17 @@ Door = Literal["json", "python"]
 def choose_query(queries: Sequence[TypedQuery], name: str | None) -> TypedQuery:
     """The query of a file that is to run: the one of that name, or without a name the only one.
 
-    Raises `InvalidParams` (`P006`) if there is none of the name, or none or several to choose from.
+    Raises `InvalidQuery` (`Q004`) if the file holds no query at all, `InvalidParams` (`P006`) if there is none of the
+    name, or several and no name.
     """
+    if not queries:
+        message = "parse error: Q004: the text holds no query to run"
+        raise InvalidQuery(Diagnostic("Q004", "parse", message, expected="`query`"))
     names = [query.name for query in queries]
     if name is None:
         if len(queries) == 1:
             return queries[0]
-        message = "the text holds several queries: which one?" if queries else "the text holds no query"
+        message = "the text holds several queries: which one?"
         raise InvalidParams(_diagnostic("P006", message, None, expected=f"one of {listing(names)}"))
     for query in queries:
         if query.name == name:

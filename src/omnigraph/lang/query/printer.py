@@ -187,17 +187,14 @@ def clause_texts(clauses: Sequence[Clause]) -> list[str]:
     """The clauses of a block. A lone variable gets parentheses where it would read as the left end of a hop."""
     texts = [clause_text(clause) for clause in clauses]
     for index, (clause, following) in enumerate(pairwise(clauses)):
-        if isinstance(clause, Variable) and _begins_like_edge(following, texts[index + 1]):
+        if isinstance(clause, Variable) and _reads_like_edge(following):
             texts[index] = f"({texts[index]})"
     return texts
 
 
-def _begins_like_edge(clause: Clause, text: str) -> bool:
-    """Whether a clause begins with a string or a bare name, as the edge of a hop would."""
-    if isinstance(clause, (BlockClause, FoldClause)):
-        return False
-    word = _NAME.match(text)
-    return text.startswith('"') or (word is not None and word[0] not in RESERVED and text[word.end() :][:1] != "(")
+def _reads_like_edge(clause: Clause) -> bool:
+    """Whether a clause is a string or a bare name and no more, as the edge of a hop is."""
+    return isinstance(clause, BareName) or (isinstance(clause, LiteralValue) and clause.kind == "string")
 
 
 def _hop_text(hop: HopClause) -> str:
