@@ -83,14 +83,31 @@ def test_a_file_of_columns_loads_with_its_type(run: Run, harbour: Path, tmp_path
     assert rows == [{"s.name": "Ada", "s.rank": 1}, {"s.name": "Otto"}]
 
 
-def test_text_that_looks_like_a_number_stays_text_in_csv(run: Run, harbour: Path, tmp_path: Path) -> None:
-    (tmp_path / "sailors.csv").write_text('name,rank\n007,1\n"",2\n')
-    done = run("load", harbour, "--data", tmp_path / "sailors.csv", "--type", "Sailor", "--mode", "append")
-    assert done.code == 0, done.err
-    rows = run(
-        "query", "--store", harbour, "-e", "query s() { match { $s: Sailor } return { $s.name } order { $s.rank } }"
+def test_csv_is_read_by_the_types_of_the_schema(run: Run, harbour: Path, tmp_path: Path) -> None:
+    (tmp_path / "sailors.csv").write_text('name,rank,joined\n007,1,2024-01-05T06:07:08\n"",2,\n')
+    (tmp_path / "vessels.csv").write_text(
+        'imo,title,status,built,tags,hull\n8,1844,active,1844-05-24,"[""a"",""b""]","[1.0,2.5]"\n9,X,active,,,\n'
     )
-    assert rows.lines == [{"s.name": "007"}, {"s.name": ""}]
+    for name, kind in (("sailors", "Sailor"), ("vessels", "Vessel")):
+        done = run("load", harbour, "--data", tmp_path / f"{name}.csv", "--type", kind, "--mode", "append")
+        assert done.code == 0, done.err
+    source = "query s() { match { $s: Sailor } return { $s.name as n, $s.joined as j } order { $s.rank } }"
+    assert run("query", "--store", harbour, "-e", source).lines == [{"n": "007", "j": "2024-01-05T06:07:08"}, {"n": ""}]
+    source = "query v() { match { $v: Vessel  $v.imo > 7 } return { $v.title as t, $v.tags as g, $v.hull as h } order { t } }"
+    assert run("query", "--store", harbour, "-e", source).lines == [
+        {"t": "1844", "g": ["a", "b"], "h": [1.0, 2.5]},
+        {"t": "X"},
+    ]
+
+
+def test_csv_that_does_not_fit_is_refused(run: Run, harbour: Path, tmp_path: Path) -> None:
+    place = tmp_path / "sailors.csv"
+    words = ("load", str(harbour), "--data", str(place), "--type", "Sailor", "--mode", "append")
+    place.write_text("name,rank\nAda,first\n")
+    assert run(*words).code == 2
+    place.write_text("name,colour\nAda,red\n")
+    assert "W011" in run(*words).err
+    assert count(run, harbour, "Sailor") == 0
 
 
 def test_type_goes_with_columns_only(run: Run, harbour: Path, tmp_path: Path) -> None:

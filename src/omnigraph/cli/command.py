@@ -115,8 +115,13 @@ class OmnigraphCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
-        formatter.write_text(f"Works on {_TAKES[self.takes]}.")
+        formatter.write_text(takes_text(self))
         super().format_epilog(ctx, formatter)
+
+
+def takes_text(command: OmnigraphCommand) -> str:
+    """A sentence that says what a command works on."""
+    return f"Works on {_TAKES[command.takes]}."
 
 
 def _section(ctx: click.Context, formatter: click.HelpFormatter, title: str, params: Iterable[click.Parameter]) -> None:

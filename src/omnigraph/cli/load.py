@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,6 +14,9 @@ from omnigraph.cli.progress import progress
 from omnigraph.cli.receipts import emit_receipt, loaded_text
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import named
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
 
 
 @command("load", takes="any", writes=True)
@@ -43,7 +46,7 @@ def load(
     if mode == "overwrite":
         session.consent("Overwriting replaces every type that occurs in the data", uri=uri)
     with session.writing(uri) as graph, progress(session, "load", "bytes") as report:
-        content = _content(data, type_name)
+        content = _content(graph, data, type_name, from_ or branch)
         key = session.key(idempotency_key)
         result = session.send(
             lambda: graph.load(
@@ -60,14 +63,15 @@ def load(
     emit_receipt(session, result, loaded_text(result))
 
 
-def _content(path: str, type_name: str | None) -> Any:
+def _content(graph: Graph, path: str, type_name: str | None, branch: str | None) -> Any:
     """What the engine's load takes: a path, standard input, or columns."""
     from omnigraph.cli.frames import is_frame, read_frame_file
 
     if is_frame(path):
         if type_name is None:
             raise UsageRefused("A file of columns does not say of which type its rows are: add --type NAME.")
-        return read_frame_file(path)
+        catalog = graph.on(branch or graph.branch).schema.types
+        return read_frame_file(path, catalog.nodes.get(type_name) or catalog.edge_by_word(type_name))
     if type_name is not None:
         raise UsageRefused("--type goes with .parquet, .arrow and .csv files; records name their types themselves.")
     return sys.stdin.buffer if path == "-" else path
