@@ -67,6 +67,13 @@ class Heads:
         with self._lock:
             self._uncertain[branch] = max(base_version, self._uncertain.get(branch, 0))
 
+    def distrust(self) -> None:
+        """Believe no head in memory until storage shows a later one: after a write whose end nobody saw."""
+        with self._lock:
+            self._listed = False
+            for branch, head in self._known.items():
+                self._uncertain[branch] = max(head.version, self._uncertain.get(branch, 0))
+
     def uncertain(self, branch: str) -> bool:
         with self._lock:
             return branch in self._uncertain

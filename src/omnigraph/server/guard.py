@@ -1,39 +1,59 @@
-"""What every request passes first: its id, the contract header, the Host and Origin rules; and the headers of every answer.
+"""What surrounds every request: its id, the contract, Host and Origin; the headers of every answer; one line in the log.
 
-Plain ASGI, so that nothing is wrapped around a request that could be cancelled with it.
+Plain ASGI and outermost, so that an answer made anywhere, the framework's own included, passes here. Nothing is wrapped
+around a request that would be cancelled with it.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
-from collections.abc import Iterable
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omnigraph.ambient import Clock, fresh_ulid
-from omnigraph.errors import ContractMismatch, Forbidden, InvalidRequest, OmnigraphError
+from omnigraph.errors import ContractMismatch, InvalidRequest, OmnigraphError
 from omnigraph.server.answers import error_answer
+from omnigraph.server.frames import frames_of
+from omnigraph.server.origins import Origins
 
 CONTRACT = "1"
-CONDITION = "omnigraph-if-graph-commit"
-CONDITIONAL_ROUTE = "/if-graph-commit"
+TARGET_BYTES_MAX = 16 << 10
+HEADER_BYTES_MAX = 64 << 10
 
 _REQUEST_ID = re.compile(r"[!-~]{1,128}")
+_MALFORMED_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _log = structlog.get_logger("omnigraph.http")
 
 
-class Guard:
-    """`hosts` are names that a caller may use for this server besides addresses and loopback names."""
+def standard_headers(request_id: str) -> dict[str, str]:
+    """What every answer carries, whoever makes it."""
+    return {"Omnigraph-Http-Api": CONTRACT, "X-Request-Id": request_id, "Cache-Control": "no-store"}
 
-    def __init__(self, app: ASGIApp, *, clock: Clock, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+
+class Guard:
+    """`is_write` tells from a scope whether its route writes, for refusals that come before routing."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        clock: Clock,
+        is_write: Callable[[Scope], bool],
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+    ) -> None:
         self._app = app
         self._clock = clock
-        self._hosts = {host.lower() for host in hosts}
-        self._origins = set(origins)
+        self._is_write = is_write
+        self._origins = Origins(hosts, origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -42,58 +62,99 @@ class Guard:
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else fresh_ulid(self._clock)
-        scope.setdefault("state", {})["request_id"] = request_id
+        answer = _Answer(
+            send, scope["method"] == "HEAD", {**standard_headers(request_id), **self._origins.shown(headers)}
+        )
+        began = self._clock.boot_seconds()
+        with ExitStack() as held:
+            scope.setdefault("state", {}).update(request_id=request_id, held=held)
+            await self._answered(scope, headers, receive, answer, request_id)
+        self._tell(scope, answer, request_id, self._clock.boot_seconds() - began)
 
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                sent = MutableHeaders(scope=message)
-                sent["Omnigraph-Http-Api"] = CONTRACT
-                sent["X-Request-Id"] = request_id
-                sent.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        refusal = self._refusal(scope["method"], scope["path"], headers)
+    async def _answered(
+        self, scope: Scope, headers: Headers, receive: Receive, answer: _Answer, request_id: str
+    ) -> None:
+        refusal = self._refusal(scope, headers)
         if refusal is not None:
+            if self._is_write(scope):
+                refusal.effects = "none"
             await error_answer(refusal, request_id)(scope, receive, answer)
-            return
-        await self._app(scope, receive, answer)
+        elif (preflight := self._origins.preflight(scope["method"], headers)) is not None:
+            await preflight(scope, receive, answer)
+        else:
+            try:
+                await self._app(scope, receive, answer)
+            except ClientDisconnect:
+                _log.info("client left", request_id=request_id)
+            except Exception as error:  # a fault of ours: told with where it was and without what it said
+                _log.error("request failed unexpectedly", request_id=request_id, **frames_of(error))
 
-    def _refusal(self, method: str, path: str, headers: Headers) -> OmnigraphError | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> OmnigraphError | None:
+        target = scope.get("raw_path") or scope["path"].encode()
+        query: bytes = scope["query_string"]
+        if len(target) + len(query) > TARGET_BYTES_MAX:
+            return InvalidRequest(
+                f"An address has at most {TARGET_BYTES_MAX:,} bytes.", code="uri_too_long", status=414
+            )
+        if sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > HEADER_BYTES_MAX:
+            return InvalidRequest(
+                f"Headers have at most {HEADER_BYTES_MAX:,} bytes.", code="headers_too_large", status=431
+            )
         contracts = headers.getlist("omnigraph-http-api")
         if contracts and contracts != [CONTRACT]:
-            received = ", ".join(contracts)
             return ContractMismatch(
                 f"This server speaks contract {CONTRACT}.",
                 detail_key="api_contract",
-                details={"required": CONTRACT, "received": received},
+                details={"required": CONTRACT, "received": ", ".join(contracts)},
             )
-        if not self._host_allowed(headers.get("host", "")):
-            return Forbidden("This server does not answer under that host name.", code="host_refused")
-        origin = headers.get("origin")
-        if (origin is not None and origin not in self._origins) or headers.get("sec-fetch-site") == "cross-site":
-            return Forbidden("Requests from that origin are not answered.", code="origin_refused")
-        conditions = headers.getlist(CONDITION)
-        if conditions and (len(conditions) > 1 or not path.endswith(CONDITIONAL_ROUTE)):
-            return InvalidRequest("A commit condition has no place here.", code="condition_misplaced")
-        if "idempotency-key" in headers and not _takes_key(method, path):
-            return InvalidRequest("This route takes no idempotency key.", code="idempotency_key_invalid")
-        return None
+        if not (_well_escaped(target) and _well_escaped(query.replace(b"+", b" "))):
+            return InvalidRequest("The address is not UTF-8, percent-encoded.")
+        return self._origins.refusal(scope, headers)
 
-    def _host_allowed(self, host: str) -> bool:
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").lower()
-        except ValueError:
-            return False
-        if name in self._hosts or name == "localhost" or name.endswith(".localhost"):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+    def _tell(self, scope: Scope, answer: _Answer, request_id: str, seconds: float) -> None:
+        """One line. No text of the caller's stands in it but the request id."""
+        route: Any = scope.get("route")
+        _log.info(
+            "request",
+            request_id=request_id,
+            method=scope["method"] if scope["method"] in _METHODS else "other",
+            route=getattr(route, "path", None),
+            status=answer.status,
+            code=answer.code,
+            ms=round(1_000 * seconds, 1),
+            bytes=answer.bytes,
+        )
 
 
-def _takes_key(method: str, path: str) -> bool:
-    """The write routes of interfaces.md 5.4 that this version has."""
-    last = path.rsplit("/", 1)[-1]
-    return method == "POST" and ("/mutate" in path or "/load" in path or last in ("branches", "merge"))
+class _Answer:
+    """The way out: adds the headers, leaves out the body of a HEAD, and counts."""
+
+    def __init__(self, send: Send, head_only: bool, headers: dict[str, str]) -> None:
+        self._send = send
+        self._head_only = head_only
+        self._headers = headers
+        self.status: int | None = None
+        self.code: str | None = None
+        self.bytes = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            sent = MutableHeaders(scope=message)
+            for name, value in self._headers.items():
+                sent.setdefault(name, value)
+            self.status, self.code = message["status"], sent.get("omnigraph-error-code")
+        elif message["type"] == "http.response.body":
+            if self._head_only:
+                message = {**message, "body": b""}
+            self.bytes += len(message.get("body", b""))
+        await self._send(message)
+
+
+def _well_escaped(text: bytes) -> bool:
+    if _MALFORMED_ESCAPE.search(text):
+        return False
+    try:
+        unquote_to_bytes(text).decode()
+    except UnicodeDecodeError:
+        return False
+    return True

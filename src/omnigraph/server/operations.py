@@ -1,96 +1,121 @@
-"""Work that belongs to the server: threads for writes and for reads, and how many may be under way.
+"""Work that belongs to the server: threads for writes and for reads.
 
-A write runs on a thread of its own pool. A caller that hangs up stops waiting and nothing else; shutdown waits for what
-was admitted.
+A write runs on a thread of its own pool. A caller that hangs up stops waiting and nothing else; a stop of the server
+waits for what was admitted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from omnigraph.errors import Busy
+from omnigraph.ambient import Clock
+from omnigraph.errors import Busy, Conflict
+from omnigraph.server.admission import Admission
+from omnigraph.server.limits import ServerLimits
 
 _T = TypeVar("_T")
+_STOPPING_SECONDS = 5
 
-WRITES_MAX = 64
-READS_MAX = 128
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """One piece of work that has not ended, and for how long it has run."""
+
+    kind: Literal["write", "read"]
+    seconds: float
 
 
 class Operations:
-    """The two lanes of a server. `admit` never queues: a full lane refuses at once."""
+    """Everything that runs for callers. `draining` is set by the first stop signal; then nothing new begins."""
 
-    def __init__(self, *, writes_max: int = WRITES_MAX, reads_max: int = READS_MAX) -> None:
-        threads = min(2 * (os.cpu_count() or 1), 64)
-        self._limits = {"write_ops": writes_max, "observers": reads_max}
-        self._running: dict[str, set[Future[object]]] = {"write_ops": set(), "observers": set()}
-        self._writes = ThreadPoolExecutor(writes_max, thread_name_prefix="omnigraph-write")
-        self._reads = ThreadPoolExecutor(max(threads, 4), thread_name_prefix="omnigraph-read")
+    def __init__(self, limits: ServerLimits, clock: Clock) -> None:
+        self.limits = limits
+        self.admission = Admission(limits)
+        self.draining = False  # written by a signal handler, which may take no lock
+        self._clock = clock
+        self._running: dict[Future[object], tuple[Literal["write", "read"], float]] = {}
+        self._keys: set[Hashable] = set()
         self._lock = threading.Lock()
-        self._draining = False
+        self._writes = ThreadPoolExecutor(max(limits.write_ops, 1), thread_name_prefix="omnigraph-write")
+        self._reads = ThreadPoolExecutor(limits.read_threads, thread_name_prefix="omnigraph-read")
 
-    async def write(self, work: Callable[[], _T]) -> _T:
-        """Run a write to its end, whatever becomes of the caller. Raises Busy if it was not admitted, else as `work`."""
-        return await self._run("write_ops", self._writes, work)
+    async def write(self, work: Callable[[], _T], *, input_bytes: int = 0, key: Hashable = None) -> _T:
+        """Run a write to its end, whatever becomes of the caller. `key`: while another write with this key runs, refuse.
 
-    async def read(self, work: Callable[[], _T]) -> _T:
-        """Run a read. Raises Busy if it was not admitted, else as `work`."""
-        return await self._run("observers", self._reads, work)
-
-    async def _run(
-        self, lane: Literal["write_ops", "observers"], pool: ThreadPoolExecutor, work: Callable[[], _T]
-    ) -> _T:
-        future = self._admitted(lane, pool, work)
+        Raises Busy if it was not admitted, Conflict (`idempotency_in_flight`), else as `work`.
+        """
+        with contextlib.ExitStack() as places:
+            self._refuse_draining()
+            places.enter_context(self.admission.take("write_ops"))
+            places.enter_context(self.admission.take("write_bytes", input_bytes))
+            if key is not None:
+                places.callback(self._claimed(key))
+            future = self._started("write", self._writes, work)
+            held = places.pop_all()
+        future.add_done_callback(lambda _: held.close())
         return await asyncio.shield(asyncio.wrap_future(future))
 
-    def _admitted(self, lane: str, pool: ThreadPoolExecutor, work: Callable[[], _T]) -> Future[_T]:
-        effects = "none" if lane == "write_ops" else None
+    async def read(self, work: Callable[[], _T]) -> _T:
+        """Run a read, or a part of one that began. Raises as `work`."""
+        return await asyncio.shield(asyncio.wrap_future(self._started("read", self._reads, work)))
+
+    def begin(self) -> None:
+        """Raises Busy (`server_draining`) if nothing new may begin."""
+        self._refuse_draining()
+
+    def _refuse_draining(self) -> None:
+        if self.draining:
+            raise Busy(
+                "The server is stopping; nothing was started.",
+                code="server_draining",
+                status=503,
+                retry_after=_STOPPING_SECONDS,
+            )
+
+    def _claimed(self, key: Hashable) -> Callable[[], None]:
         with self._lock:
-            if self._draining:
-                raise Busy(
-                    "The server is stopping; nothing was started.",
-                    code="server_draining",
-                    status=503,
-                    effects=effects,
-                    retry_after=5,
-                )
-            limit = self._limits[lane]
-            if len(self._running[lane]) >= limit:
-                raise Busy(
-                    "Too many requests are under way; nothing was started.",
-                    effects=effects,
-                    detail_key="admission",
-                    details={"lane": lane, "limit": limit},
+            if key in self._keys:
+                raise Conflict(
+                    "The first request with this idempotency key is still running.",
+                    code="idempotency_in_flight",
+                    retry="retry",
                     retry_after=1,
                 )
+            self._keys.add(key)
+        return lambda: self._forget(key)
+
+    def _forget(self, key: Hashable) -> None:
+        with self._lock:
+            self._keys.discard(key)
+
+    def _started(self, kind: Literal["write", "read"], pool: ThreadPoolExecutor, work: Callable[[], _T]) -> Future[_T]:
+        with self._lock:
             future = pool.submit(work)
-            running = self._running[lane]
-            running.add(future)
-        future.add_done_callback(lambda done: self._ended(running, done))
+            self._running[future] = (kind, self._clock.boot_seconds())  # pyright: ignore[reportArgumentType]
+        future.add_done_callback(self._ended)
         return future
 
-    def _ended(self, running: set[Future[object]], future: Future[_T]) -> None:
+    def _ended(self, future: Future[_T]) -> None:
         with self._lock:
-            running.discard(future)  # pyright: ignore[reportArgumentType]
+            self._running.pop(future, None)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
-    @property
-    def draining(self) -> bool:
-        return self._draining
+    def unfinished(self) -> list[Unfinished]:
+        with self._lock:
+            running = list(self._running.values())
+        now = self._clock.boot_seconds()
+        return [Unfinished(kind, now - since) for kind, since in running]
 
-    def close_admission(self) -> None:
-        """From now on everything is refused with `server_draining`."""
-        with self._lock:
-            self._draining = True
-
-    def drain(self, seconds: float) -> int:
-        """Wait for what was admitted; how many writes had not ended when the time was over."""
-        self.close_admission()
-        with self._lock:
-            pending = [*self._running["write_ops"], *self._running["observers"]]
-        wait(pending, timeout=seconds)
-        with self._lock:
-            return len(self._running["write_ops"])
+    def finish(self) -> None:
+        """Wait for everything that was admitted. Whoever bounds this wait ends the process."""
+        while True:
+            with self._lock:
+                pending = list(self._running)
+            if not pending:
+                return
+            wait(pending)

@@ -1,40 +1,61 @@
-"""The graphs of a cluster as this process serves them: opened at boot, ready or blocked, each by itself."""
+"""The graphs of a cluster as this process serves them: opened after the start, ready or blocked, each by itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import structlog
 
 from omnigraph.cluster.apply import stored_graphs
-from omnigraph.cluster.config import graph_root
+from omnigraph.cluster.layout import graph_root
 from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import open_core
 from omnigraph.errors import Busy, GraphNotFound, OmnigraphError
+from omnigraph.server.frames import frames_of
+
+OPENING_MAX = 4
+_STARTING_SECONDS = 2
 
 _log = structlog.get_logger("omnigraph.server")
+
+State = Literal["loading", "ready", "blocked", "stopping"]
+_ACTIONS = {
+    "ready": "none",
+    "loading": "wait_for_startup",
+    "blocked": "restart_after_correction",
+    "stopping": "wait_for_restart",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One graph. A blocked one has no handle and says why."""
+    """One graph. Only a ready one has a handle; a blocked one says why."""
 
     graph_id: str
     uri: str
-    graph: Graph | None
+    graph: Graph | None = None
     failure: Literal["graph_missing", "open_failed"] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        ready = self.graph is not None
+    @property
+    def state(self) -> State:
+        if self.graph is not None:
+            return "ready"
+        return "loading" if self.failure is None else "blocked"
+
+    def to_dict(self, *, stopping: bool = False) -> dict[str, Any]:
+        state = "stopping" if stopping else self.state
         body: dict[str, Any] = {
             "graph_id": self.graph_id,
             "uri": self.uri,
-            "state": "ready" if ready else "blocked",
-            "read_available": ready,
-            "write_available": ready,
-            "action": "none" if ready else "restart_after_correction",
+            "state": state,
+            "read_available": state == "ready",
+            "write_available": state == "ready",
+            "action": _ACTIONS[state],
         }
         if self.failure is not None:
             body["failure"] = self.failure
@@ -48,43 +69,64 @@ class Registry:
         self._storage = storage
         self._owner = owner
         self._entries: dict[str, Entry] = {}
+        self.loaded = False
 
-    def load(self) -> None:
-        """Open every graph. Raises StorageFailure if they can't be listed; one that can't be opened is blocked."""
-        for graph_id in stored_graphs(self._storage):
-            self._entries[graph_id] = self._opened(graph_id)
+    def load(self, *, together: bool = False, writable: bool = True) -> None:
+        """Open every graph, a few at a time. One that can't be opened is blocked and stops no other.
 
-    def _opened(self, graph_id: str) -> Entry:
+        `together`: all become ready at once, after the last was opened. Raises StorageFailure if they can't be listed.
+        """
+        graph_ids = stored_graphs(self._storage)
+        self._entries = {g: Entry(g, graph_root(self._storage, g)) for g in graph_ids}
+        with ThreadPoolExecutor(OPENING_MAX, thread_name_prefix="omnigraph-open") as pool:
+            opened: list[Entry] = []
+            for entry in pool.map(partial(self._opened, writable), graph_ids):
+                opened.append(entry)
+                if not together:
+                    self._entries[entry.graph_id] = entry
+        self._entries = {entry.graph_id: entry for entry in opened}
+        self.loaded = True
+
+    def _opened(self, writable: bool, graph_id: str) -> Entry:
         root = graph_root(self._storage, graph_id)
         try:
-            core = open_core(root, owner=self._owner)
+            core = open_core(root, owner=self._owner, writable=writable)
         except OmnigraphError as error:
-            _log.error("graph blocked", graph_id=graph_id, code=error.code)
-            failure = "graph_missing" if isinstance(error, GraphNotFound) else "open_failed"
-            return Entry(graph_id, root, None, failure)
+            _log.error("graph blocked", graph_id=graph_id, code=error.code, detail=error.details)
+            return Entry(graph_id, root, None, "graph_missing" if isinstance(error, GraphNotFound) else "open_failed")
+        except Exception as error:  # a fault of ours, met by one graph: the others are served
+            _log.error("graph blocked", graph_id=graph_id, **frames_of(error))
+            return Entry(graph_id, root, None, "open_failed")
         _log.info("graph ready", graph_id=graph_id, head=str(core.head("main").manifest.head_commit.id))
         return Entry(graph_id, core.store.uri, Graph(Context(core)))
 
-    def entries(self) -> list[Entry]:
-        return [self._entries[graph_id] for graph_id in sorted(self._entries)]
-
-    def entry(self, graph_id: str) -> Entry:
-        """Raises GraphNotFound."""
-        found = self._entries.get(graph_id)
-        if found is None:
-            raise GraphNotFound("There is no such graph.")
-        return found
+    def entries(self) -> Sequence[Entry]:
+        entries = self._entries
+        return [entries[graph_id] for graph_id in sorted(entries)]
 
     def graph(self, graph_id: str) -> Graph:
-        """Raises GraphNotFound, Busy (`graph_unavailable`) for a blocked one."""
-        entry = self.entry(graph_id)
-        if entry.graph is None:
-            raise Busy(
-                f"The graph '{graph_id}' can't be served.",
-                code="graph_unavailable",
-                status=503,
-                retry="recover",
-                detail_key="graph_unavailable",
-                details={"graph_id": graph_id, "state": "blocked", "action": "restart_after_correction"},
-            )
+        """Raises GraphNotFound, Busy (`graph_unavailable`) for one that is not ready."""
+        entry = self._entries.get(graph_id)
+        if entry is None and self.loaded:
+            raise GraphNotFound("There is no such graph.")
+        if entry is None or entry.graph is None:
+            raise _unavailable(graph_id, "loading" if entry is None else entry.state)
         return entry.graph
+
+    def entry(self, graph_id: str) -> Entry:
+        """One that is ready. Raises as `graph`."""
+        self.graph(graph_id)
+        return self._entries[graph_id]
+
+
+def _unavailable(graph_id: str, state: State) -> Busy:
+    blocked = state == "blocked"
+    return Busy(
+        "This graph can't be served." if blocked else "This graph is not open yet.",
+        code="graph_unavailable",
+        status=503,
+        retry="recover" if blocked else "retry",
+        retry_after=None if blocked else _STARTING_SECONDS,
+        detail_key="graph_unavailable",
+        details={"graph_id": graph_id, "state": state, "action": _ACTIONS[state]},
+    )

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+_TIME_MAX = 253_402_300_799_999_999  # the last microsecond of the year 9999
+
+Name = Annotated[str, Field(min_length=1)]
+Message = Annotated[str, Field(description="a note of at most 1,024 bytes, kept in the commit")]
+Time = Annotated[int, Field(ge=0, le=_TIME_MAX, description="microseconds since 1970-01-01 UTC")]
+LoadMode = Literal["append", "merge", "overwrite"]
 
 
 class Shape(BaseModel):
@@ -17,73 +24,71 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class NoParameters(Parameters):
+    """For routes that take none."""
+
+
 class QueryRequest(Shape):
-    query: str
-    name: str | None = None
-    params: dict[str, Any] | None = None
-    branch: str | None = None
-    snapshot: str | None = None
-    as_of: str | int | None = None
+    query: str = Field(description="source in the query language")
+    name: Name | None = Field(None, description="which declaration; needed when there are several")
+    params: dict[str, Any] | None = Field(None, description="values of the declared parameters")
+    branch: Name | None = Field(None, description="default main")
+    snapshot: Name | None = Field(None, description="commit id; excludes branch")
+    as_of: str | int | None = Field(None, description="RFC 3339 time or microseconds, with branch")
     settings: dict[str, Any] | None = None
 
 
 class MutateRequest(Shape):
-    query: str
-    name: str | None = None
-    params: dict[str, Any] | None = None
-    branch: str | None = None
+    query: str = Field(description="source in the query language")
+    name: Name | None = Field(None, description="which declaration; needed when there are several")
+    params: dict[str, Any] | None = Field(None, description="values of the declared parameters")
+    branch: Name | None = Field(None, description="default main")
     settings: dict[str, Any] | None = None
-    message: str | None = None
-
-
-LoadMode = Literal["append", "merge", "overwrite"]
+    message: Message | None = None
 
 
 class LoadRequest(Shape):
-    data: str
+    data: str = Field(description="records, one JSON object a line")
     mode: LoadMode
-    branch: str | None = None
-    from_: str | None = Field(None, alias="from")
-    message: str | None = None
+    branch: Name | None = Field(None, description="default main")
+    from_: Name | None = Field(None, alias="from", description="branch to fork if `branch` does not exist")
+    message: Message | None = None
 
 
 class LoadParameters(Parameters):
     mode: LoadMode
-    branch: str | None = None
-    from_: str | None = Field(None, alias="from")
-    message: str | None = None
+    branch: Name | None = Field(None, description="default main")
+    from_: Name | None = Field(None, alias="from", description="branch to fork if `branch` does not exist")
+    message: Message | None = None
 
 
 class BranchRequest(Shape):
     name: str
-    from_: str | None = Field(None, alias="from")
+    from_: Name | None = Field(None, alias="from", description="branch or commit id; default main")
 
 
 class MergeRequest(Shape):
-    source: str
-    target: str | None = None
+    source: Name
+    target: Name | None = Field(None, description="default main")
     delete_branch: bool = False
     dry_run: bool = False
-    message: str | None = None
+    message: Message | None = None
 
 
 class StateParameters(Parameters):
-    branch: str | None = None
-    snapshot: str | None = None
+    branch: Name | None = Field(None, description="default main")
+    snapshot: Name | None = Field(None, description="commit id; excludes branch")
 
 
 class CommitParameters(Parameters):
-    branch: str | None = None
+    branch: Name | None = Field(None, description="default main")
     limit: int = Field(100, ge=1, le=1_000)
-    since: int | None = None
-    until: int | None = None
+    page_token: Annotated[str, Field(min_length=1, max_length=4_096)] | None = None
+    since: Time | None = None
+    until: Time | None = None
 
 
 class ExportRequest(Shape):
-    branch: str | None = None
-    snapshot: str | None = None
-    types: list[str] | None = None
-
-
-class NoParameters(Parameters):
-    """For routes that take none."""
+    branch: Name | None = Field(None, description="default main")
+    snapshot: Name | None = Field(None, description="commit id; excludes branch")
+    types: list[str] | None = Field(None, description="only these types")

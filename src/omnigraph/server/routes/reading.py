@@ -1,128 +1,219 @@
-"""Routes that read one graph: query, summary, schema, commits, export."""
+"""Routes that read one graph: query, summary, schema, branches, commits, export."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
-from omnigraph.engine.answers import commits_answer, schema_answer
-from omnigraph.engine.receipts import as_datetime
+from omnigraph.engine.answers import branches_answer, json_bytes, schema_answer
+from omnigraph.engine.result import Result
 from omnigraph.engine.selectors import Selector, pinned
-from omnigraph.engine.settings import request_settings
-from omnigraph.errors import InvalidRequest
-from omnigraph.server.answers import accepted_format, json_answer, result_answer, stream_answer
-from omnigraph.server.bodies import json_body, query_parameters
-from omnigraph.server.documented import body_of
-from omnigraph.server.services import graph_of, services
-from omnigraph.server.wire import CommitParameters, ExportRequest, NoParameters, QueryRequest, StateParameters
+from omnigraph.engine.settings import RequestSettings, request_settings
+from omnigraph.errors import InvalidRequest, NotFound
+from omnigraph.manifest.ids import CommitId
+from omnigraph.query.encode import Spelling
+from omnigraph.query.limits import QuerySettings
+from omnigraph.server.answers import (
+    JSON,
+    NDJSON,
+    accepted_format,
+    buffered_result,
+    json_answer,
+    prefers,
+    streamed_result,
+)
+from omnigraph.server.openapi import answers, record_answers, result_answers
+from omnigraph.server.pages import commit_page
+from omnigraph.server.routes.paths import GraphId, demanding, family
+from omnigraph.server.rules import in_header
+from omnigraph.server.services import graph_of, json_body, reading, services, streaming, take_export_place
+from omnigraph.server.shapes import (
+    BranchList,
+    CommitList,
+    GraphDetail,
+    OutcomeAnswer,
+    QueryAnswer,
+    Receipt,
+    SchemaAnswer,
+    SnapshotAnswer,
+)
+from omnigraph.server.wire import CommitParameters, ExportRequest, QueryRequest, StateParameters
 
-router = APIRouter(prefix="/graphs/{g}", tags=["reading"])
-GraphId = Annotated[str, Path(alias="g", description="graph id")]
+router = family("reading", "/graphs/{g}")
+
+_COMMIT = "Omnigraph-Graph-Commit"
+_CEILINGS = ("query_timeout_ms", "max_result_rows", "traversal_work_limit")
 
 
-@router.get("", summary="One graph")
+@router.get("", summary="One graph", dependencies=demanding(), responses=answers(GraphDetail))
 async def graph(request: Request, g: GraphId) -> Response:
-    query_parameters(request, NoParameters)
-    entry = services(request).registry.entry(g)
     handle = graph_of(request, g)
-    info = await services(request).operations.read(handle.info)
-    about = info.to_dict()
+    entry = services(request).registry.entry(g)
+    about = (await reading(request, handle.info)).to_dict()
     keys = ("head_commit_id", "branch_count", "types")
     return json_answer({**entry.to_dict(), **{key: about[key] for key in keys}})
 
 
-@router.post("/query", summary="Run a read", openapi_extra=body_of(QueryRequest))
+@router.post(
+    "/query", summary="Run a read", dependencies=demanding(body=QueryRequest), responses=result_answers(QueryAnswer)
+)
 async def query(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
     form = accepted_format(request)
-    body = await json_body(request, QueryRequest)
-    settings = request_settings(body.settings)
-    as_text = settings.int64_as_string or "omnigraph-int64=string" in request.headers.get("prefer", "")
+    asked = await json_body(request, QueryRequest, write=False)
+    settings = _settings(asked)
+    spelling = Spelling(int64_as_text=settings.int64_as_string or prefers(request, "omnigraph-int64=string"))
 
-    def run() -> Response:
-        result = handle.query(
-            body.query,
-            body.params,
-            query_name=body.name,
-            branch=body.branch,
-            snapshot=body.snapshot,
-            as_of=body.as_of,
-            settings=body.settings,
+    def run() -> Result:
+        return handle.query(
+            asked.query,
+            asked.params,
+            query_name=asked.name,
+            branch=asked.branch,
+            snapshot=asked.snapshot,
+            as_of=asked.as_of,
+            settings=asked.settings,
             door="json",
         )
-        return result_answer(result, form, int64_as_text=as_text)
 
-    return await services(request).operations.read(run)
+    def buffered() -> Response:
+        result = run()
+        bytes_max = services(request).operations.limits.json_result_bytes
+        data = buffered_result(result, spelling, bytes_max)
+        return Response(data, media_type=JSON, headers={_COMMIT: in_header(result.commit_id)})
+
+    def streamed() -> tuple[Iterator[bytes], Mapping[str, str]]:
+        result = run()
+        headers = {_COMMIT: in_header(result.commit_id), "Omnigraph-Query-Name": in_header(result.query_name)}
+        return streamed_result(result, form, spelling), headers
+
+    return await (reading(request, buffered) if form == JSON else streaming(request, streamed, form))
 
 
-@router.get("/snapshot", summary="Tables and counts of one state")
-async def snapshot(request: Request, g: GraphId) -> Response:
+def _settings(asked: QueryRequest) -> RequestSettings:
+    """A request may lower a limit of this process, never raise it. Raises InvalidRequest (`invalid_setting`)."""
+    settings = request_settings(asked.settings)
+    ceiling = QuerySettings()
+    for name in _CEILINGS:
+        if getattr(settings.query, name) > getattr(ceiling, name):
+            raise InvalidRequest(f"{name} may be at most {getattr(ceiling, name):,} here.", code="invalid_setting")
+    return settings
+
+
+@router.get(
+    "/snapshot",
+    summary="Tables and counts of one state",
+    dependencies=demanding(parameters=StateParameters),
+    responses=answers(SnapshotAnswer),
+)
+async def snapshot(request: Request, g: GraphId, asked: Annotated[StateParameters, Query()]) -> Response:
     handle = graph_of(request, g)
-    asked = query_parameters(request, StateParameters)
-    found = await services(request).operations.read(
-        lambda: handle.summary(branch=asked.branch, snapshot=asked.snapshot)
-    )
-    return json_answer(found.to_dict())
+    found = await reading(request, lambda: handle.summary(branch=asked.branch, snapshot=asked.snapshot))
+    return _read(found.to_dict(), found.graph_commit_id)
 
 
-@router.get("/schema", summary="The accepted schema of one state")
-async def schema(request: Request, g: GraphId) -> Response:
+@router.get(
+    "/schema",
+    summary="The accepted schema of one state",
+    dependencies=demanding(parameters=StateParameters),
+    responses=answers(SchemaAnswer),
+)
+async def schema(request: Request, g: GraphId, asked: Annotated[StateParameters, Query()]) -> Response:
     handle = graph_of(request, g)
-    asked = query_parameters(request, StateParameters)
 
     def run() -> dict[str, Any]:
-        state = pinned(handle.core, Selector(asked.branch, asked.snapshot), handle.branch)
-        return schema_answer(handle.core, state)
+        core = handle.core
+        return schema_answer(core, pinned(core, Selector(asked.branch, asked.snapshot), handle.branch))
 
-    return json_answer(await services(request).operations.read(run))
+    found = await reading(request, run)
+    return _read(found, found["graph_commit_id"])
 
 
-@router.get("/commits", summary="Commits of a branch, newest first")
-async def commits(request: Request, g: GraphId) -> Response:
+def _read(body: Mapping[str, Any], commit_id: str) -> Response:
+    return Response(json_bytes(body), media_type=JSON, headers={_COMMIT: in_header(commit_id)})
+
+
+@router.get("/branches", summary="Live branches, main first", dependencies=demanding(), responses=answers(BranchList))
+async def branches(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
-    asked = query_parameters(request, CommitParameters)
+    return json_answer(await reading(request, lambda: branches_answer(handle.branches.list())))
+
+
+@router.get(
+    "/commits",
+    summary="Commits of a branch, newest first",
+    dependencies=demanding(parameters=CommitParameters),
+    responses=answers(CommitList),
+)
+async def commits(request: Request, g: GraphId, asked: Annotated[CommitParameters, Query()]) -> Response:
+    handle = graph_of(request, g)
 
     def run() -> dict[str, Any]:
-        found = handle.commits.list(
+        return commit_page(
+            handle.core,
             asked.branch,
+            since=asked.since,
+            until=asked.until,
             limit=asked.limit,
-            since=None if asked.since is None else as_datetime(asked.since),
-            until=None if asked.until is None else as_datetime(asked.until),
+            token=asked.page_token,
         )
-        return commits_answer(found)
 
-    return json_answer(await services(request).operations.read(run))
+    return json_answer(await reading(request, run))
 
 
-@router.get("/commits/{c:path}/outcome", summary="What became of an attempted commit")
+@router.get(
+    "/commits/{c:path}/outcome",
+    summary="What became of an attempted commit",
+    dependencies=demanding(),
+    responses=answers(OutcomeAnswer),
+)
 async def outcome(request: Request, g: GraphId, c: str) -> Response:
     handle = graph_of(request, g)
-    query_parameters(request, NoParameters)
-    if "@" not in c:
-        raise InvalidRequest("That is no commit id.")
-    found = await services(request).operations.read(lambda: handle.commits.outcome(c))
+    commit_id = _commit_id(c)
+    found = await reading(request, lambda: handle.commits.outcome(commit_id))
     return json_answer(found.to_dict())
 
 
-@router.get("/commits/{c:path}", summary="One commit")
+@router.get("/commits/{c:path}", summary="One commit", dependencies=demanding(), responses=answers(Receipt))
 async def commit(request: Request, g: GraphId, c: str) -> Response:
     handle = graph_of(request, g)
-    query_parameters(request, NoParameters)
-    if "@" not in c:
-        raise InvalidRequest("That is no commit id.")
-    found = await services(request).operations.read(lambda: handle.commits.get(c))
+    commit_id = _commit_id(c)
+    found = await reading(request, lambda: handle.commits.get(commit_id))
     return json_answer(found.to_dict())
 
 
-@router.post("/export", summary="All entities as load records", openapi_extra=body_of(ExportRequest))
+def _commit_id(text: str) -> str:
+    """Raises InvalidRequest for what is no commit id, NotFound for a path that goes on after one."""
+    try:
+        return str(CommitId.parse(text))
+    except ValueError:
+        pass
+    before, _, _ = text.rpartition("/")
+    try:
+        CommitId.parse(before)
+    except ValueError:
+        raise InvalidRequest(
+            "A commit id looks like main@42-7f3c9a0011223344: branch, version, 16 hexadecimal digits."
+        ) from None
+    raise NotFound("There is no such path.")
+
+
+@router.post(
+    "/export",
+    summary="All entities as load records",
+    dependencies=demanding(body=ExportRequest),
+    responses=record_answers(),
+)
 async def export(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
-    body = await json_body(request, ExportRequest)
+    asked = await json_body(request, ExportRequest, write=False)
+    await take_export_place(request, g)
 
-    def run() -> Response:
-        commit_id, pieces = handle.export_stream(types=body.types, branch=body.branch, snapshot=body.snapshot)
-        return stream_answer(pieces, commit_id)
+    def begin() -> tuple[Iterator[bytes], Mapping[str, str]]:
+        commit_id, pieces = handle.export_stream(types=asked.types, branch=asked.branch, snapshot=asked.snapshot)
+        return pieces, {_COMMIT: in_header(commit_id)}
 
-    return await services(request).operations.read(run)
+    return await streaming(request, begin, NDJSON)

@@ -2,157 +2,186 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
-from omnigraph.engine.answers import branches_answer
-from omnigraph.errors import InvalidRequest, NotAvailable
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.receipts import LoadResult
+from omnigraph.errors import NotAvailable
+from omnigraph.manifest.builder import MAIN
 from omnigraph.manifest.keys import check_branch_name
 from omnigraph.server.answers import NDJSON, json_answer
-from omnigraph.server.bodies import LOAD_BYTES_MAX, collected, json_body, query_parameters
-from omnigraph.server.documented import body_of
-from omnigraph.server.guard import CONDITION
-from omnigraph.server.services import graph_of, services
-from omnigraph.server.wire import (
-    BranchRequest,
-    LoadParameters,
-    LoadRequest,
-    MergeRequest,
-    MutateRequest,
-    NoParameters,
+from omnigraph.server.bodies import LOAD_BYTES_MAX
+from omnigraph.server.openapi import answers
+from omnigraph.server.routes.paths import GraphId, demanding, family
+from omnigraph.server.rules import condition_of
+from omnigraph.server.services import body, graph_of, json_body, key_of, state_of, writing
+from omnigraph.server.shapes import BranchCreated, BranchDeleted, LoadAnswer, MergeAnswer, MutateAnswer
+from omnigraph.server.wire import BranchRequest, LoadParameters, LoadRequest, MergeRequest, MutateRequest
+
+router = family("writing", "/graphs/{g}")
+
+
+def _receipt(answer: dict[str, Any], replayed: bool) -> Response:
+    return json_answer(answer, headers={"Idempotency-Replayed": "true"} if replayed else None)
+
+
+@router.post(
+    "/mutate",
+    summary="Run a mutation",
+    dependencies=demanding(write=True, key=True, body=MutateRequest),
+    responses=answers(MutateAnswer),
 )
-
-router = APIRouter(prefix="/graphs/{g}", tags=["writing"])
-GraphId = Annotated[str, Path(alias="g", description="graph id")]
-
-
-def _key(request: Request) -> str | None:
-    return request.headers.get("idempotency-key")
-
-
-async def _mutate(request: Request, graph_id: str, if_commit: str | None) -> Response:
-    graph = graph_of(request, graph_id)
-    body = await json_body(request, MutateRequest)
-    if body.settings:
-        raise NotAvailable("Settings of a mutation are not part of this version.")
-    result = await services(request).operations.write(
-        lambda: graph.mutate(
-            body.query,
-            body.params,
-            query_name=body.name,
-            branch=body.branch,
-            if_commit=if_commit,
-            message=body.message,
-            idempotency_key=_key(request),
-            door="json",
-        )
-    )
-    return _receipt(result.to_dict(), result.replayed)
-
-
-def _receipt(body: dict[str, object], replayed: bool) -> Response:
-    return json_answer(body, headers={"Idempotency-Replayed": "true"} if replayed else None)
-
-
-@router.post("/mutate", summary="Run a mutation", openapi_extra=body_of(MutateRequest))
 async def mutate(request: Request, g: GraphId) -> Response:
-    return await _mutate(request, g, None)
+    return await _mutate(request, g, lambda: None)
 
 
 @router.post(
     "/mutate/if-graph-commit",
     summary="Run a mutation if the head is the named commit",
-    openapi_extra=body_of(MutateRequest),
+    dependencies=demanding(write=True, key=True, condition=True, body=MutateRequest),
+    responses=answers(MutateAnswer),
 )
-async def mutate_if(request: Request, g: GraphId) -> Response:
-    condition = request.headers.get(CONDITION, "")
-    if "@" not in condition or any(mark in condition for mark in '"*,'):
-        raise InvalidRequest(
-            "Omnigraph-If-Graph-Commit names exactly one commit id here.", code="condition_misplaced", effects="none"
-        )
-    return await _mutate(request, g, condition)
+async def mutate_if_graph_commit(request: Request, g: GraphId) -> Response:
+    return await _mutate(request, g, lambda: condition_of(request))
 
 
-@router.post("/load", summary="Load records in a JSON string", openapi_extra=body_of(LoadRequest))
-async def load(request: Request, g: GraphId) -> Response:
-    graph = graph_of(request, g)
-    body = await json_body(request, LoadRequest, LOAD_BYTES_MAX)
-    result = await services(request).operations.write(
-        lambda: graph.load(
-            body.data.encode("utf-8", "surrogatepass"),
-            mode=body.mode,
-            branch=body.branch,
-            from_=body.from_,
-            message=body.message,
-            idempotency_key=_key(request),
-            progress=False,
-            accept_gzip=False,
-        )
+async def _mutate(request: Request, graph_id: str, condition: Callable[[], str | None]) -> Response:
+    graph = graph_of(request, graph_id)
+    asked = await json_body(request, MutateRequest, write=True)
+    if asked.settings:
+        raise NotAvailable("Settings of a mutation are not part of this version.")
+    if_commit, key = condition(), key_of(request)
+    result = await writing(
+        request,
+        graph,
+        lambda: graph.mutate(
+            asked.query,
+            asked.params,
+            query_name=asked.name,
+            branch=asked.branch,
+            if_commit=if_commit,
+            message=asked.message,
+            idempotency_key=key,
+            door="json",
+        ),
+        graph_id=graph_id,
+        branch=asked.branch or MAIN,
     )
     return _receipt(result.to_dict(), result.replayed)
 
 
-@router.post("/load/ndjson", summary="Load records, one a line")
-async def load_ndjson(request: Request, g: GraphId) -> Response:
+@router.post(
+    "/load",
+    summary="Load records in a JSON string",
+    dependencies=demanding(write=True, key=True, body=LoadRequest),
+    responses=answers(LoadAnswer),
+)
+async def load(request: Request, g: GraphId) -> Response:
     graph = graph_of(request, g)
-    asked = query_parameters(request, LoadParameters)
-    data = await collected(request, NDJSON, LOAD_BYTES_MAX)
-    result = await services(request).operations.write(
-        lambda: graph.load(
-            data,
+    asked = await json_body(request, LoadRequest, write=True, bytes_max=LOAD_BYTES_MAX)
+    return await _loaded(request, g, graph, asked, asked.data.encode)
+
+
+@router.post(
+    "/load/ndjson",
+    summary="Load records, one a line",
+    dependencies=demanding(write=True, key=True, parameters=LoadParameters, body=NDJSON),
+    responses=answers(LoadAnswer),
+)
+async def load_ndjson(request: Request, g: GraphId, asked: Annotated[LoadParameters, Query()]) -> Response:
+    graph = graph_of(request, g)
+    data = await body(request, NDJSON, LOAD_BYTES_MAX, write=True)
+    return await _loaded(request, g, graph, asked, lambda: data)
+
+
+async def _loaded(
+    request: Request, graph_id: str, graph: Graph, asked: LoadRequest | LoadParameters, data: Callable[[], bytes]
+) -> Response:
+    key = key_of(request)
+
+    def run() -> LoadResult:
+        return graph.load(
+            data(),
             mode=asked.mode,
             branch=asked.branch,
             from_=asked.from_,
             message=asked.message,
-            idempotency_key=_key(request),
+            idempotency_key=key,
             progress=False,
             accept_gzip=False,
         )
-    )
+
+    result = await writing(request, graph, run, graph_id=graph_id, branch=asked.branch or MAIN)
     return _receipt(result.to_dict(), result.replayed)
 
 
-@router.get("/branches", summary="Live branches, main first")
-async def branches(request: Request, g: GraphId) -> Response:
-    graph = graph_of(request, g)
-    query_parameters(request, NoParameters)
-    found = await services(request).operations.read(graph.branches.list)
-    return json_answer(branches_answer(found))
-
-
-@router.post("/branches", summary="Create a branch", openapi_extra=body_of(BranchRequest))
+@router.post(
+    "/branches",
+    summary="Create a branch",
+    dependencies=demanding(write=True, key=True, body=BranchRequest),
+    responses=answers(BranchCreated),
+)
 async def create_branch(request: Request, g: GraphId) -> Response:
     graph = graph_of(request, g)
-    body = await json_body(request, BranchRequest)
-    created = await services(request).operations.write(
-        lambda: graph.branches.create(body.name, from_=body.from_, idempotency_key=_key(request))
+    asked = await json_body(request, BranchRequest, write=True)
+    key = key_of(request)
+    created = await writing(
+        request,
+        graph,
+        lambda: graph.branches.create(asked.name, from_=asked.from_, idempotency_key=key),
+        graph_id=g,
+        branch=asked.name,
     )
     return _receipt(created.to_dict(), created.replayed)
 
 
-@router.post("/branches/merge", summary="Merge a branch into another", openapi_extra=body_of(MergeRequest))
+@router.post(
+    "/branches/merge",
+    summary="Merge a branch into another",
+    dependencies=demanding(write=True, key=True, body=MergeRequest),
+    responses=answers(MergeAnswer),
+)
 async def merge(request: Request, g: GraphId) -> Response:
     graph = graph_of(request, g)
-    body = await json_body(request, MergeRequest)
-    merged = await services(request).operations.write(
+    asked = await json_body(request, MergeRequest, write=True)
+    key = key_of(request)
+    merged = await writing(
+        request,
+        graph,
         lambda: graph.branches.merge(
-            body.source,
-            body.target,
-            delete_branch=body.delete_branch,
-            dry_run=body.dry_run,
-            message=body.message,
-            idempotency_key=_key(request),
-        )
+            asked.source,
+            asked.target,
+            delete_branch=asked.delete_branch,
+            dry_run=asked.dry_run,
+            message=asked.message,
+            idempotency_key=key,
+        ),
+        graph_id=g,
+        branch=asked.target or MAIN,
     )
-    return _receipt(merged.to_dict(), merged.replayed)
+    answer = merged.to_dict()
+    refused = answer.get("branch_delete_error_details")
+    if refused is not None:
+        answer["branch_delete_error_details"] = {
+            **refused,
+            "effects": refused.get("effects", "none"),
+            "request_id": state_of(request, "request_id"),
+        }
+    return _receipt(answer, merged.replayed)
 
 
-@router.delete("/branches/{branch:path}", summary="Delete a branch")
+@router.delete(
+    "/branches/{branch:path}",
+    summary="Delete a branch",
+    dependencies=demanding(write=True),
+    responses=answers(BranchDeleted),
+)
 async def delete_branch(request: Request, g: GraphId, branch: str) -> Response:
     graph = graph_of(request, g)
-    query_parameters(request, NoParameters)
     check_branch_name(branch)
-    deleted = await services(request).operations.write(lambda: graph.branches.delete(branch))
+    deleted = await writing(request, graph, lambda: graph.branches.delete(branch), graph_id=g)
     return json_answer(deleted.to_dict())

@@ -1,0 +1,92 @@
+"""From an exception to the error body: what is known of a write, where to ask about an unknown one."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from omnigraph.errors import (
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    OmnigraphError,
+    OutcomeUnknown,
+    RecoveryRequired,
+)
+from omnigraph.server.answers import error_answer
+from omnigraph.server.bodies import invalid_fields
+from omnigraph.server.rules import methods_of, rules
+from omnigraph.server.services import services, state_of
+
+# Raised with no word on effects these say that something is wrong that nobody foresaw; any other error of the engine
+# is raised before a publication is sent.
+_SILENT_ON_EFFECTS = (InternalError, RecoveryRequired)
+
+
+async def known(request: Request, error: Exception) -> Response:
+    """An error of the one tree."""
+    assert isinstance(error, OmnigraphError)
+    if isinstance(error, OutcomeUnknown):
+        error.details = {**error.details, **_where_to_ask(request, error)}
+    if _writes(request) and error.effects is None:
+        if isinstance(error, _SILENT_ON_EFFECTS):
+            error.effects, error.retry = "unknown", "reconcile"
+        else:
+            error.effects = "none"
+    return error_answer(error, _request_id(request))
+
+
+async def routing(request: Request, error: Exception) -> Response:
+    """A path or method that there is not."""
+    assert isinstance(error, HTTPException)
+    methods = methods_of(request.scope, request.app.router.routes)
+    if not methods:
+        return error_answer(NotFound("There is no such path."), _request_id(request))
+    if error.status_code == 405:
+        refusal = InvalidRequest("This path does not take that method.", code="method_not_allowed", status=405)
+        answer = error_answer(refusal, _request_id(request))
+        answer.headers["Allow"] = ", ".join(methods)
+        return answer
+    return error_answer(InvalidRequest("The request can't be served.", status=error.status_code), _request_id(request))
+
+
+async def validation(request: Request, error: Exception) -> Response:
+    """Query parameters that do not fit their model."""
+    assert isinstance(error, RequestValidationError)
+    return await known(request, invalid_fields(error.errors(), skip=1))
+
+
+async def unexpected(request: Request, error: Exception) -> Response:
+    """A fault of this program. Of a write nobody knows what it did, and the answer says so."""
+    write = _writes(request)
+    failure = InternalError(
+        "The server met a fault of its own.",
+        effects="unknown" if write else None,
+        retry="reconcile" if write else "recover",
+    )
+    return error_answer(failure, _request_id(request))
+
+
+def _where_to_ask(request: Request, error: OutcomeUnknown) -> dict[str, Any]:
+    graph_id = request.path_params.get("g")
+    commit = error.graph_commit_id
+    key = state_of(request, "key")
+    return {
+        "graph_id": graph_id,
+        "lookup": None if commit is None else f"/graphs/{graph_id}/commits/{quote(commit, safe='@')}/outcome",
+        "server_stopping": services(request).operations.draining,
+        **({} if key is None else {"idempotency_key": key}),
+    }
+
+
+def _writes(request: Request) -> bool:
+    return rules(request.scope.get("route")).write
+
+
+def _request_id(request: Request) -> str:
+    return str(state_of(request, "request_id") or "")
