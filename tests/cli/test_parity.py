@@ -12,6 +12,7 @@ import pytest
 
 from omnigraph.ambient import SystemClock
 from omnigraph.server.app import create_app
+from omnigraph.server.limits import ServerLimits
 from omnigraph.server.operations import Operations
 from omnigraph.server.registry import Registry
 from omnigraph.server.services import Services
@@ -36,7 +37,7 @@ class Client:
     def __init__(self, storage: Path) -> None:
         registry = Registry(str(storage), owner=False)
         registry.load()
-        self._app = create_app(Services(registry, Operations(), SystemClock()))
+        self._app = create_app(Services(registry, Operations(ServerLimits(), SystemClock()), SystemClock()))
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         async def ask() -> httpx.Response:

@@ -30,7 +30,7 @@ _TAKES = {
 }
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[int]):
     """Whole seconds of `90s`, `15m`, `24h`, `7d`, `4w`."""
 
     name = "duration"
@@ -156,12 +156,14 @@ class LazyGroup(click.Group):
             _section(ctx, formatter, "Options", self.get_params(ctx))
 
 
-def command(name: str, *, takes: ScopeClass, writes: bool = False) -> Callable[[Callable[..., None]], OmnigraphCommand]:
-    """Make a command of a function whose first argument is the session."""
+def command(
+    name: str, *, takes: ScopeClass, writes: bool = False
+) -> Callable[[Callable[..., int | None]], OmnigraphCommand]:
+    """Make a command of a function whose first argument is the session. What it returns, if anything, is the exit code."""
 
-    def wrap(function: Callable[..., None]) -> OmnigraphCommand:
+    def wrap(function: Callable[..., int | None]) -> OmnigraphCommand:
         made = click.command(name, cls=OmnigraphCommand, takes=takes, writes=writes)(click.pass_obj(function))
-        return cast("OmnigraphCommand", made)
+        return made
 
     return wrap
 

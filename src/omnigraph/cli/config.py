@@ -29,10 +29,10 @@ def show(session: Session) -> None:
     if session.json:
         emit_json(answer)
         return
-    import yaml
+    from yaml import safe_dump  # pyright: ignore[reportUnknownVariableType] - its stub leaves a width open
 
     shown = {key: value for key, value in answer.items() if key != "path"}
-    emit_text(f"# {answer['path']}\n{yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)}".rstrip("\n"))
+    emit_text(f"# {answer['path']}\n{safe_dump(shown, sort_keys=False, allow_unicode=True)}".rstrip("\n"))
 
 
 for _each in (path, show):

@@ -165,7 +165,7 @@ class _Reading:
             store=self._text(fields, "store", where),
             default_graph=self._text(fields, "default_graph", where),
             branch=self._text(fields, "branch", where),
-            output=cast("Output | None", output),
+            output=output,
         )
 
     def _profile(self, value: Any, where: str) -> Place:
@@ -184,7 +184,7 @@ class _Reading:
             max_column_width=self._count(
                 fields.get("max_column_width", standard.max_column_width), 4, "max_column_width"
             ),
-            cell_layout=cast("CellLayout", layout),
+            cell_layout=layout,
             max_rows=self._count(fields.get("max_rows", standard.max_rows), 0, "max_rows"),
         )
 

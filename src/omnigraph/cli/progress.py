@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +22,7 @@ _QUIET_SECONDS = 1.0
 
 
 @contextmanager
-def progress(session: Session, phase: str, unit: str) -> Iterator[ReportProgress | Literal[False]]:
+def progress(session: Session, phase: str, unit: str) -> Generator[ReportProgress | Literal[False]]:
     """What the engine calls while it works; False for nothing. The bar is taken down however the work ends."""
     if session.progress == "json":
         yield _lines(phase, unit)
@@ -34,7 +34,7 @@ def progress(session: Session, phase: str, unit: str) -> Iterator[ReportProgress
 
 
 @contextmanager
-def waiting(session: Session, what: str) -> Iterator[None]:
+def waiting(session: Session, what: str) -> Generator[None]:
     """A spinner with seconds for work that takes more than one, where people look on; nothing for programs."""
     if session.progress == "json" or not _wants_bar(session):
         yield
@@ -103,7 +103,7 @@ def _lines(phase: str, unit: str) -> ReportProgress:
 
 
 @contextmanager
-def _bar(session: Session, phase: str) -> Iterator[ReportProgress]:
+def _bar(session: Session, phase: str) -> Generator[ReportProgress]:
     from rich.progress import (
         BarColumn,
         DownloadColumn,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -142,7 +142,7 @@ class Session:
         return () if self._root is None else self._root.spelled
 
     @contextmanager
-    def reading(self, uri: str | None = None) -> Iterator[Graph]:
+    def reading(self, uri: str | None = None) -> Generator[Graph]:
         """The graph, to read."""
         root = self.root(uri)
         self.heed_logs()
@@ -151,7 +151,7 @@ class Session:
         yield open_graph(root.uri, branch=root.branch or "main", actor=self.actor, mode="r")
 
     @contextmanager
-    def writing(self, uri: str | None = None) -> Iterator[Graph]:
+    def writing(self, uri: str | None = None) -> Generator[Graph]:
         """The graph, to write, under its cluster's lock if it has one; says on stderr where it writes."""
         root = self.root(uri)
         self.heed_logs()
