@@ -22,9 +22,7 @@ TEXT_SUFFIXES = {".py", ".pyi", ".md", ".toml", ".lark", ".pg", ".gq", ".txt", "
 MODULE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 
-OVERSIZED_MODULES: dict[str, int] = {
-    "src/omnigraph/errors.py": 519,  # the one exception tree, on one screen by purpose
-}
+OVERSIZED_MODULES: dict[str, int] = {}
 OVERSIZED_FUNCTIONS: dict[str, int] = {}
 
 
@@ -175,7 +173,7 @@ def test_an_unexplained_broad_except_is_found() -> None:
     assert unexplained(bare.replace("Exception", "ValueError")) == []
 
 
-MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(work|root|home/\w+|Users/\w+)/")
+MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(work|root)/")
 
 
 def test_nothing_names_a_path_of_one_machine() -> None:

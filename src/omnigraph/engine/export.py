@@ -111,7 +111,7 @@ def _written_whole(path: str, pieces: Iterator[bytes]) -> int:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException:  # raised again: whatever it was, no half-written file stays behind
         with suppress(OSError):
             os.unlink(temporary)
         raise
