@@ -29,9 +29,10 @@ format: setup ## write what lint would ask for
 	$(BIN)/ruff check --fix .
 
 faults: setup ## fault schedules and random histories at length (SEEDS=n, FIRST=seed)
-	OMNIGRAPH_FAULT_SEEDS=$(or $(SEEDS),1000) OMNIGRAPH_FAULT_FIRST=$(or $(FIRST),0) $(BIN)/pytest -n $(JOBS) --timeout 0 tests/faults
+	OMNIGRAPH_FAULT_SEEDS=$(or $(SEEDS),1000) OMNIGRAPH_FAULT_FIRST=$(or $(FIRST),0) OMNIGRAPH_DEEP_SCHEDULES=1 \
+		$(BIN)/pytest -n $(JOBS) --timeout 0 tests/faults tests/manifest/test_publish_schedules.py
 
-bench: setup ## measure; prints one report (see benchmarks/README.md)
+bench: setup ## measure against storage, other databases and the budgets; one report
 	$(BIN)/python -m benchmarks
 
 wordnet: setup ## load all WordNet on a folder and on S3 and check every known answer (DATA=folder with the .jsonl.gz files)
