@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import omnigraph.cluster.apply
 import omnigraph.engine.opening
 from omnigraph.ambient import SystemClock
 from omnigraph.cli.errors import (
@@ -219,6 +220,16 @@ def test_ctrl_c_during_a_write_is_no_proof_of_anything(
     assert "--idempotency-key" in ended.err.splitlines()[-1]
     as_json = run("mutate", "--store", harbour, "-e", RENAME, "--json")
     assert as_json.json["command_outcome"]["execution"] == "unknown"
+
+
+def test_an_apply_of_a_cluster_may_simply_be_repeated(run: Run, cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(omnigraph.cluster.apply, "apply", interrupted)
+    ended = run("cluster", "apply", "--config", cluster)
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1] == f"    omnigraph cluster apply --config {cluster}"
 
 
 def test_a_fault_of_the_program_is_one_line_and_frames_on_demand(

@@ -117,3 +117,16 @@ def test_with_json_a_mistake_of_usage_is_an_object_too(run: Run, harbour: Path) 
     refused = run("mutate", "--store", harbour, "--nonsense", "--json")
     assert (refused.code, refused.err) == (2, "")
     assert refused.json["command_outcome"] == {"execution": "not_started", "effects": "none", "action": "fix"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("branch", "delete", "a"),
+        ("branch", "merge", "a", "--delete-branch"),
+        ("load", "--data", "-", "--mode", "overwrite"),
+    ],
+)
+def test_harm_to_a_bucket_needs_consent_before_anything_is_sent(run: Run, words: tuple[str, ...]) -> None:
+    refused = run(*words, "--store", "s3://bucket/graph", "--json")
+    assert (refused.code, refused.json["code"]) == (2, "consent_required")

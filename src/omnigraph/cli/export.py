@@ -35,10 +35,12 @@ def export(
             emit(pieces, None)
             session.note(f"exported {commit_id}")
             return
+        from omnigraph.engine.export import ExportInfo
+
         assert out is not None
         done = graph.export(out, types=chosen, branch=branch, snapshot=snapshot, progress=report)
-    assert not hasattr(done, "__next__")
+        assert isinstance(done, ExportInfo)
     if session.json:
-        emit_json(done.to_dict())  # type: ignore[union-attr]
+        emit_json(done.to_dict())
     else:
-        session.note(f"exported {done.entities:,} entities of {done.commit_id}")  # type: ignore[union-attr]
+        session.note(f"exported {done.entities:,} entities of {done.commit_id}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli import terminal
@@ -79,19 +79,25 @@ def _finding(finding: Mapping[str, Any]) -> str:
 
 
 def _run_next(error: OmnigraphError, session: Session) -> list[str]:
-    """The command that finds out, or the same one under its key, which is safe to repeat."""
+    """The command that finds out, or the same one where repeating it is safe: under its key, or because each step of it
+    asks for a state and not for a change.
+    """
+    kind = error.details["kind"] if isinstance(error, OutcomeUnknown) else ""
     commit = getattr(error, "graph_commit_id", None)
     key = session.progressed.idempotency_key
-    if isinstance(error, OutcomeUnknown) and error.details["kind"] == "init":
-        return ["  run next, which is safe in any case:", f"    omnigraph {shell_line(session.words)}"]
+    if kind == "init" or session.takes == "cluster":
+        return _repeated(session.words)
     if commit is not None:
         return ["  run next:", f"    omnigraph commit outcome {shell_line([commit, *session.here])}"]
-    if key is not None and session.progressed.sent:
-        words = session.words if "--idempotency-key" in session.words else [*session.words, "--idempotency-key", key]
-        return ["  run next, which is safe in any case:", f"    omnigraph {shell_line(words)}"]
-    if session.progressed.sent:
-        return ["  run next:", f"    omnigraph branch list {shell_line(session.here)}"]
-    return []
+    if key is not None:
+        given = "--idempotency-key" in session.words
+        return _repeated(session.words if given else [*session.words, "--idempotency-key", key])
+    list_command = "branch list" if kind.startswith("branch_") else "commit list"
+    return ["  run next:", f"    omnigraph {list_command} {shell_line(session.here)}"]
+
+
+def _repeated(words: Sequence[str]) -> list[str]:
+    return ["  run next, which is safe in any case:", f"    omnigraph {shell_line(words)}"]
 
 
 def _escaped(text: str) -> str:

@@ -58,6 +58,8 @@ def query(
             settings=asked,
             door="json",
         )
+    for warning in result.warnings:
+        session.note(f"warning[{warning['code']}]: {warning['message']}")
     emit_result(result, form, int64_as_text=asked.get("int64_json") == "string")
 
 

@@ -132,7 +132,9 @@ def _target(place: Place, config: OperatorConfig, takes: ScopeClass) -> Target:
                 code="not_available",
             )
         case ClusterTarget() if takes == "store":
-            raise UsageRefused(f"This command does not work on a cluster's graph; it takes {_WORKS[takes]}.")
+            raise UsageRefused(
+                f"A cluster's graphs are made and changed by omnigraph cluster apply; this takes {_WORKS[takes]}."
+            )
         case StoreTarget() if takes == "cluster":
             raise UsageRefused(f"This command works on a cluster; it takes {_WORKS[takes]}.")
         case _:
