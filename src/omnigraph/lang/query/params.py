@@ -122,8 +122,13 @@ def _from_python(of: ValueType, raw: object) -> object:
 
 
 def _elements_from_python(of: ValueType, raw: Sequence[object]) -> list[object] | Refused:
-    elements = [_from_python(scalar(of.scalar), item) for item in raw]
+    one = scalar(of.scalar)
+    elements = [item if type(item) in _PLAIN else _from_python(one, item) for item in raw]
     return next((item for item in elements if isinstance(item, Refused)), elements)
+
+
+_PLAIN = frozenset({str, int, float, bool})
+"""Native values that are their own JSON spelling; a list of ten thousand keys is made of these."""
 
 
 def _from_array(raw: Any) -> object:
