@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import structlog
-
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.logs import log_event
 from omnigraph.engine.publication import publish_version
 from omnigraph.engine.receipts import Branch, BranchCreated, BranchDeleted, as_datetime
 from omnigraph.engine.selectors import commit_manifest
@@ -28,8 +27,7 @@ from omnigraph.manifest.markers import mark_deleted
 from omnigraph.manifest.model import CreatedFrom, Idempotency, Manifest
 from omnigraph.manifest.publish import Published
 
-_log = structlog.get_logger("omnigraph.branches")
-
+_LOGGER = "omnigraph.branches"
 _DELETE_ATTEMPTS = 32
 _DESCENDANTS_SHOWN = 20
 
@@ -137,7 +135,9 @@ def delete_branch(
             if isinstance(result, Published):
                 failed = mark_deleted(core.store, result.manifest)
                 if failed is not None:
-                    _log.warning("deleted-branch marker not written", branch=name, storage_class=str(failed))
+                    log_event(
+                        _LOGGER, "warning", "deleted-branch marker not written", branch=name, storage_class=str(failed)
+                    )
                 return BranchDeleted(
                     uri=core.store.uri,
                     name=name,

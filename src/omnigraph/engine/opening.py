@@ -25,7 +25,6 @@ from omnigraph.manifest.codec import FORMAT
 from omnigraph.manifest.publish import FenceState, Published
 from omnigraph.query.residency import Residency
 from omnigraph.store.base import Created, Exists, Refused, Store, StoreError, Unknown
-from omnigraph.store.local import LocalStore
 from omnigraph.store.open import open_store
 from omnigraph.store.probe import Capable, Incapable, Unproven, probe
 from omnigraph.store.settings import StoreSettings
@@ -54,10 +53,17 @@ def open_core(
     """
     store = store or open_store(uri, storage_options=storage_options)
     clock = clock or SystemClock()
-    head = resolve_head(store, MAIN, clock=clock)
+    try:
+        head = resolve_head(store, MAIN, clock=clock)
+    except StorageFailure as failure:
+        graph_id = _standing_identity(store) if failure.cls is StorageClass.CORRUPT else None
+        if graph_id is None:
+            raise
+        # the newest version of main is damaged: whoever asks for it is told, older commits and other branches still read
+        return _core(store, graph_id, owner=owner, clock=clock, fence=fence)
     if isinstance(head, NoHead):
         raise GraphNotFound("There is no graph at this address. Make one with `omnigraph init`.")
-    if writable and isinstance(store, LocalStore):
+    if writable and store.local_path is not None:
         _check_links(store)
     core = _core(store, head.manifest.graph, owner=owner, clock=clock, fence=fence)
     core.heads.adopt(head)
@@ -181,7 +187,7 @@ def _standing_identity(store: Store) -> str | None:
 
 def _probe(store: Store, clock: Clock) -> None:
     """Refuse a store that can't keep the one promise, before any graph file remains. Raises StorageFailure."""
-    if isinstance(store, LocalStore):
+    if store.local_path is not None:
         _check_links(store, also_denied=True)
         return
     outcome = probe(store, _PROBE_FOLDER, clock=clock)
@@ -204,7 +210,7 @@ def _probe(store: Store, clock: Clock) -> None:
             )
 
 
-def _check_links(store: LocalStore, *, also_denied: bool = False) -> None:
+def _check_links(store: Store, *, also_denied: bool = False) -> None:
     try:
         store.probe_writable()
     except StoreError as error:

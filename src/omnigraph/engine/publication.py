@@ -5,9 +5,8 @@ Everything definite is told by the result or by a typed error; an unknown outcom
 
 from __future__ import annotations
 
-import structlog
-
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import Busy, OutcomeUnknown, StorageClass, StorageFailure, StoragePhase
 from omnigraph.manifest.builder import Built
 from omnigraph.manifest.chain import HeadState, KnownHead
@@ -16,7 +15,7 @@ from omnigraph.manifest.publish import Conflict, Log, NotPublished, Publication,
 from omnigraph.manifest.publish import OutcomeUnknown as Undecided
 from omnigraph.store.base import StoreError
 
-_log = structlog.get_logger("omnigraph.publication")
+_LOGGER = "omnigraph.publication"
 
 
 def publish_version(
@@ -101,13 +100,10 @@ def _unknown(core: GraphCore, built: Built, base: HeadState, kind: str, key: str
 
 
 def _write_log(core: GraphCore, built: Built, line: Log) -> None:
-    fields = {
+    fields: dict[str, str | int] = {
         "graph_id": core.graph_id,
         "branch": built.manifest.branch,
         "version": built.manifest.version,
         **dict(line.fields),
     }
-    if line.level == "error":
-        _log.error(line.event, **fields)
-    else:
-        _log.warning(line.event, **fields)
+    log_event(_LOGGER, line.level, line.event, **fields)

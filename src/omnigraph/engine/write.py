@@ -17,11 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import structlog
-
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.judge import OtherLife, PrepareAgain, Rebase, verdict
+from omnigraph.engine.logs import log_event
 from omnigraph.engine.plan import WritePlan
 from omnigraph.engine.publication import publish_version
 from omnigraph.engine.replay import find_replay
@@ -34,7 +33,7 @@ from omnigraph.manifest.publish import Published
 from omnigraph.query.snapshot import Snapshot
 from omnigraph.tables.stage import Committed, PinMoved
 
-_log = structlog.get_logger("omnigraph.write")
+_LOGGER = "omnigraph.write"
 
 _PAUSE_SECONDS = (0.005, 0.05)
 _PAUSE_SECONDS_MAX = 1.0
@@ -187,7 +186,13 @@ class _Writing:
             core.residency.adopt(core.tables, old, result.manifest, row_deltas(staged, committed))
         except Exception as error:
             # The commit stands. What is in memory is only a copy, read again when it is next asked for.
-            _log.warning("in-memory state was not carried on", branch=old.branch, error_type=type(error).__name__)
+            log_event(
+                _LOGGER,
+                "warning",
+                "in-memory state was not carried on",
+                branch=old.branch,
+                error_type=type(error).__name__,
+            )
 
 
 def commit_draft(request: WriteRequest, plan: WritePlan, staged: StagedPlan) -> CommitDraft:

@@ -152,7 +152,7 @@ def damaged_version(branch: str, version: int, problem: str) -> StorageFailure:
     )
     return StorageFailure(
         f"Version {version} of branch '{branch}' is damaged: {problem}. Nothing was changed. {earlier}"
-        "`omnigraph repair` lists what is damaged; put the object back from a backup to heal it",
+        "Put the object back from a backup to heal it",
         cls=StorageClass.CORRUPT,
         phase=StoragePhase.READ,
     )
@@ -163,7 +163,7 @@ def damaged_segment(ref: SegmentRef, problem: str) -> StorageFailure:
     return StorageFailure(
         f"A part of the history ({ref.records} commits, generations {ref.generations[0]} to {ref.generations[1]}) is "
         f"damaged: {problem}. Nothing was changed. Newer commits and all data still read. "
-        "`omnigraph repair` lists what is damaged; put the object back from a backup to heal it",
+        "Put the object back from a backup to heal it",
         cls=StorageClass.CORRUPT,
         phase=StoragePhase.READ,
     )
