@@ -1,0 +1,87 @@
+"""A whole load (read, parse, check, write, commit) against writing the same columns with Lance and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+
+from benchmarks.report import Row, Section, Verdict, judged
+from benchmarks.timing import Times, in_turns, ratio, shown
+from benchmarks.wordnet_data import SCHEMA, WITHOUT, WordNet
+from omnigraph.engine.context import Context
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.opening import init_core
+
+RATIO_MAX = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRatio:
+    data: WordNet
+    entities: int
+    ours: Times
+    raw: Times
+    counts_agree: bool
+
+    @property
+    def ratio(self) -> float:
+        return ratio(self.ours, self.raw)
+
+
+def fresh_graph(folder: Path) -> Graph:
+    shutil.rmtree(folder, ignore_errors=True)
+    return Graph(Context(init_core(str(folder), SCHEMA.read_text(), owner=True)))
+
+
+def stored_columns(graph: Graph) -> dict[str, pa.Table]:
+    """By type, all rows as the graph stores them."""
+    core = graph.core
+    types = core.head("main").manifest.types.values()
+    tables = {entry.name: core.tables.open(entry.pin) for entry in types if entry.pin is not None}
+    return {name: table.read(table.stored.names) for name, table in tables.items()}
+
+
+def raw_write(folder: Path, columns: Mapping[str, pa.Table]) -> dict[str, int]:
+    """One new dataset a type; rows by type."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return {
+        name: lance.write_dataset(table, str(folder / name), mode="create").count_rows()
+        for name, table in columns.items()
+    }
+
+
+def measure_load(data: WordNet, scratch: Path, *, rounds: int) -> LoadRatio:
+    """Both into new folders each time, in turns. Ours is one commit, fsynced, as by default."""
+    graph = fresh_graph(scratch / "load" / "graph")
+    loaded = graph.load(data.path, mode="append", progress=False)
+    columns = stored_columns(graph)
+    written = raw_write(scratch / "load" / "raw", columns)
+
+    def ours() -> None:
+        fresh_graph(scratch / "load" / "graph").load(data.path, mode="append", progress=False)
+
+    times = in_turns({"ours": ours, "raw": lambda: raw_write(scratch / "load" / "raw", columns)}, rounds=rounds)
+    agree = sum(written.values()) == loaded.total_entities
+    return LoadRatio(data, loaded.total_entities, times["ours"], times["raw"], agree)
+
+
+def load_section(load: LoadRatio) -> Section:
+    verdict = judged(load.ratio <= RATIO_MAX) if load.data.whole else Verdict.NONE
+    return Section(
+        "Loading",
+        f"{load.data.name}, {load.entities:,} entities, from one gzipped file of JSON records into a new graph on a local "
+        "folder: unpack, parse, check types, keys and edge ends, write 22 tables, fsync, one commit. Against it "
+        "`lance.write_dataset` of the same Arrow columns, which lie in memory, one dataset a type, without fsync. "
+        f"{len(load.ours.seconds)} rounds in turns.",
+        ("what", "median", "ratio", "at most"),
+        (
+            Row(("raw Lance write", shown(load.raw.median), "1", "")),
+            Row(("load", shown(load.ours.median), f"{load.ratio:.2f}", f"{RATIO_MAX:.0f}"), verdict),
+        ),
+        () if load.data.whole else (WITHOUT,),
+    )
