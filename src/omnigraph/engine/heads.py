@@ -12,6 +12,7 @@ import threading
 from omnigraph.ambient import Clock
 from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.chain import HeadState, KnownHead, NoHead, list_branches, resolve_head
+from omnigraph.manifest.keys import branch_folder
 from omnigraph.store.base import Store
 
 
@@ -24,7 +25,7 @@ class Heads:
         self.owner = owner
         self._known: dict[str, KnownHead] = {}
         self._uncertain: dict[str, int] = {}  # branch -> version of the base of the unknown publication
-        self._listed = False  # the owner has seen every branch once
+        self._listed: tuple[frozenset[str], float] | None = None  # the folders that the owner has seen once, and when
         self._lock = threading.Lock()
 
     def current(self, branch: str) -> KnownHead:
@@ -38,9 +39,12 @@ class Heads:
         """The head, live, deleted or absent."""
         with self._lock:
             known = self._known.get(branch)
-            trusted = self.owner and known is not None and branch not in self._uncertain
+            listed = self._listed
+            trusted = self.owner and branch not in self._uncertain
         if trusted and known is not None:
             return known
+        if trusted and listed is not None and branch_folder(branch) not in listed[0]:
+            return NoHead(branch, listed[1])  # nobody else makes branches here
         return self.resolve(branch)
 
     def resolve(self, branch: str) -> HeadState:
@@ -70,7 +74,7 @@ class Heads:
     def distrust(self) -> None:
         """Believe no head in memory until storage shows a later one: after a write whose end nobody saw."""
         with self._lock:
-            self._listed = False
+            self._listed = None
             for branch, head in self._known.items():
                 self._uncertain[branch] = max(head.version, self._uncertain.get(branch, 0))
 
@@ -84,7 +88,7 @@ class Heads:
         Raises StorageFailure, also for a branch whose newest version is damaged.
         """
         with self._lock:
-            from_memory = self.owner and self._listed
+            from_memory = self._listed is not None
             known = list(self._known)
         if from_memory:
             states = [self.state(name) for name in known]
@@ -95,5 +99,5 @@ class Heads:
             raise found.damaged[0]
         heads = [self.adopt(head) for head in found.heads]
         with self._lock:
-            self._listed = self.owner
+            self._listed = (found.folders, found.known_at) if self.owner else None
         return heads

@@ -98,10 +98,16 @@ HeadState = KnownHead | NoHead
 
 @dataclass(frozen=True, slots=True)
 class BranchList:
-    """The live branches, `main` first, then in byte order; and what could not be read, each with its own error."""
+    """The live branches, `main` first, then in byte order; and what could not be read, each with its own error.
+
+    `folders` are those of all chains at `known_at`, live or deleted: a branch whose folder is not among them had no
+    version.
+    """
 
     heads: tuple[KnownHead, ...]
     damaged: tuple[StorageFailure | FormatMismatch, ...]
+    folders: frozenset[str]
+    known_at: float
 
 
 def read_version(store: Store, branch: str, version: int) -> StoredVersion | None:
@@ -147,7 +153,7 @@ def list_branches(store: Store, *, clock: Clock) -> BranchList:
     heads = [answer for answer in answers if isinstance(answer, KnownHead) and answer.live]
     heads.sort(key=lambda head: (head.branch != "main", head.branch.encode()))
     damaged = tuple(answer for answer in answers if isinstance(answer, (StorageFailure, FormatMismatch)))
-    return BranchList(tuple(heads), damaged)
+    return BranchList(tuple(heads), damaged, frozenset(entry.folder for entry in newest), asked_at)
 
 
 def next_version(base: KnownHead, read: StoredVersion) -> KnownHead | None:
