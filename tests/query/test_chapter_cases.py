@@ -151,9 +151,9 @@ ORDERED: list[tuple[str, str, list[Row]]] = [
     ("case 23", "match { $v: Vessel } return { $v.title } order { $v.title } limit 0", []),
     (
         "10.2",
-        "match { $p: Port  $v: Vessel  $v $c:callsAt $p }"
-        " return { $p.title, count($c.@id) as calls, count($c.berth) as berthed, sum($v.tonnage) as tons }"
-        " order { calls desc }",
+        """match { $p: Port  $v: Vessel  $v $c:callsAt $p }
+           return { $p.title, count($c.@id) as calls, count($c.berth) as berthed, sum($v.tonnage) as tons }
+           order { calls desc }""",
         [
             {"p.title": "Bergen", "calls": 3, "berthed": 3, "tons": 1000.0},
             {"p.title": "Lisboa", "calls": 1, "berthed": 0, "tons": 1200.5},

@@ -24,6 +24,7 @@ from omnigraph.manifest.ids import CommitId
 from omnigraph.manifest.model import Commit, Lineage, Manifest, TablePin, TypeEntry
 from omnigraph.query.residency import MemoryBudget, Residency, RowDelta
 from omnigraph.query.snapshot import Snapshot
+from omnigraph.tables.changes import RowDifference
 from omnigraph.tables.columns import DST, ID, ROW_ADDRESS, SRC, table_schema
 
 Nodes = Mapping[str, Mapping[str, Mapping[str, Any]]]  # type -> id -> properties
@@ -66,7 +67,8 @@ class MemoryTable:
 
     def take(self, addresses: np.ndarray, columns: Iterable[str | pa.Field]) -> pa.Table:
         place = {int(address): i for i, address in enumerate(self.addresses)}
-        return self._columns(columns).take([place[int(address)] for address in addresses])
+        places = pa.array([place[int(address)] for address in addresses], pa.int64())
+        return self._columns(columns).take(places)
 
     def _columns(self, columns: Iterable[str | pa.Field]) -> pa.Table:
         values: dict[str, Any] = {}
@@ -88,13 +90,28 @@ class MemoryTables:
         return self.versions[pin]
 
 
+def memory_difference(
+    tables: MemoryTables, a: TablePin, b: TablePin, columns: Iterable[str | pa.Field]
+) -> RowDifference:
+    """What leads from one version to another, rows told apart by their addresses."""
+    former, latter = tables.open(a), tables.open(b)
+    removed = np.setdiff1d(former.addresses, latter.addresses)
+    added = np.setdiff1d(latter.addresses, former.addresses)
+    rows = latter.take(added, columns).append_column(ROW_ADDRESS, pa.array(added, pa.uint64()))
+    return RowDifference(removed, rows)
+
+
+def memory_residency(limit: int = 1 << 30) -> Residency:
+    return Residency(MemoryBudget(limit), compare=memory_difference)
+
+
 class MemoryGraph:
     """One branch. `snapshot` pins the present state; changes make new versions and leave the old ones readable."""
 
     def __init__(self, catalog: Catalog, *, residency: Residency | None = None, graph: str = "G") -> None:
         self.catalog = catalog
         self.tables = MemoryTables()
-        self.residency = residency or Residency(MemoryBudget(1 << 30))
+        self.residency = residency or memory_residency()
         self._versions = itertools.count(1)
         self._fragments = itertools.count(0)
         types = {t.id: TypeEntry(t.kind, t.name, None, "none") for t in self.entities}

@@ -127,7 +127,7 @@ def properties(draw: st.DrawFn, entity: EntityType, skip: Sequence[str] = ()) ->
 @st.composite
 def nodes(draw: st.DrawFn, most: int = 4) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {"Aa": {}, "Bb": {}, "Cc": {}}
-    least = draw(st.sampled_from([0, 1, 2]))
+    least = min(most, draw(st.sampled_from([0, 1, 2])))
     for k in draw(st.lists(st.sampled_from([-1, 0, 1, 2, 10, 2**31 - 1]), min_size=least, max_size=most, unique=True)):
         found["Aa"][str(k)] = {"k": k, **draw(properties(CATALOG.nodes["Aa"], ("k",)))}
     pairs = st.tuples(st.sampled_from([0, 1, 10]), st.sampled_from(["x", 'q"', "é"]))
@@ -149,7 +149,9 @@ def edges(
         found[name] = {}
         if not sources or not targets:
             continue
-        for number in draw(st.lists(st.integers(0, 9), min_size=draw(st.integers(0, 4)), max_size=most, unique=True)):
+        for number in draw(
+            st.lists(st.integers(0, 9), min_size=draw(st.integers(0, min(4, most))), max_size=most, unique=True)
+        ):
             ends = draw(st.sampled_from(sources)), draw(st.sampled_from(targets))
             found[name][f"{name}{number}"] = (*ends, draw(properties(entity)))
     return found
@@ -462,7 +464,7 @@ def reads(draw: st.DrawFn, graph: Graph | None = None) -> tuple[q.ReadQuery, dic
     pattern = draw(patterns(scope))
     if graph is not None:
         pattern = lively(pattern, Oracle(graph, scope.params, NOW), lambda: draw(st.integers(0, 9)))
-    plain: list[q.Expr] = [r for r in _references(scope)] + [q.NodeRef(n, t) for n, t in scope.nodes.items()]
+    plain: list[q.Expr] = [*_references(scope), *(q.NodeRef(n, t) for n, t in scope.nodes.items())]
     items: list[q.Expr] = draw(st.lists(st.sampled_from(plain), min_size=0, max_size=3))
     aggregated = draw(st.booleans()) or not items
     if aggregated:

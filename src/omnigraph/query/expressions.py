@@ -118,7 +118,10 @@ def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
 def evaluated_array(expr: Expr, columns: RowColumns, scope: Scope) -> pa.Array:
     """The value of an expression as an array in any case."""
     value = evaluate(expr, columns, scope)
-    return pa.repeat(value, columns.length) if isinstance(value, pa.Scalar) else value
+    if not isinstance(value, pa.Scalar):
+        return value
+    # Arrow can't repeat a list no times
+    return pa.repeat(value, columns.length) if columns.length else pa.array([], value.type)
 
 
 def constant_value(expr: Expr, scope: Scope) -> Any:

@@ -1,7 +1,6 @@
 """Columns of values for expressions: of all rows of a type, of some vertices, of the assignments of a pattern.
 
-Reads through the residency, so a column becomes resident when it is first asked for. Knows catalogs and residents, no
-patterns.
+Reads through the residency, where columns that are asked for become resident. Knows catalogs and residents, no patterns.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import pyarrow as pa
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.lang.types import ValueType
 from omnigraph.query.bindings import Bindings, EdgeColumn
-from omnigraph.query.residency.columns import Columns
 from omnigraph.query.residency.edges import ID_FIELD, EdgeRows
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.snapshot import Snapshot
@@ -26,12 +24,6 @@ def field_of(entity: EntityType, name: str) -> pa.Field:
     found = entity.property(name)
     assert found is not None
     return pa.field(found.column, arrow_type(found.type))
-
-
-def resident(columns: Columns, field: pa.Field, rows: np.ndarray) -> pa.Array:
-    """The values of a column at these rows."""
-    columns.load([field])
-    return columns.get(field.name).take(rows)
 
 
 class WholeType:
@@ -75,7 +67,7 @@ class SomeVertices:
         return self._rows
 
     def property(self, var: str, name: str, of: ValueType) -> pa.Array:
-        return resident(self._nodes.columns, field_of(self._entity, name), self.rows())
+        return self._nodes.columns.values(field_of(self._entity, name), self.rows())
 
     def system(self, var: str, field: str) -> pa.Array:
         return self._nodes.dictionary.keys(self._vertices)
@@ -91,7 +83,7 @@ class SomeEdges:
         self.length = len(rows)
 
     def property(self, var: str, name: str, of: ValueType) -> pa.Array:
-        values = resident(self._edges.columns, field_of(self._entity, name), self._rows)
+        values = self._edges.columns.values(field_of(self._entity, name), self._rows)
         return values if values.type == arrow_type(of) else values.cast(arrow_type(of))
 
     def system(self, var: str, field: str) -> pa.Array:
@@ -101,7 +93,7 @@ class SomeEdges:
             case "dst":
                 return self._edges.ends[1].keys(self._edges.dst_of(self._rows))
             case "id":
-                return resident(self._edges.columns, ID_FIELD, self._rows)
+                return self._edges.columns.values(ID_FIELD, self._rows)
             case _:
                 return pa.repeat(pa.scalar(self._entity.name), self.length)
 

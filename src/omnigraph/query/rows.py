@@ -22,6 +22,7 @@ from omnigraph.lang.types import ValueType
 from omnigraph.query.candidates import candidate_rows
 from omnigraph.query.expressions import Scope, constant_value, true_rows
 from omnigraph.query.plan import node_tests, variables
+from omnigraph.query.residency.columns import Columns
 from omnigraph.query.residency.edges import EdgeRows, Side
 from omnigraph.query.rowcolumns import SomeEdges
 from omnigraph.query.snapshot import Snapshot
@@ -109,27 +110,51 @@ def rows_where(
 ) -> pa.Table:
     """The rows of a type for which `where` is true: the stored `columns` asked, and `_rowaddr` last.
 
-    A `where` that names an id, a key or an edge's end looks it up. Blob columns read as nulls. Raises StorageFailure.
+    A `where` that names an id, a key or an edge's end looks it up. What is in memory is not read again. Blob columns read
+    as nulls. Raises StorageFailure.
     """
     scope = Scope(params, now)
     conjuncts = tuple(_conjuncts(where))
+    known: dict[str, pa.Array] = {}
     if isinstance(entity, NodeType):
         nodes = snapshot.nodes(entity.name)
+        residents = nodes.columns
         tests = node_tests(TARGET, entity.name, conjuncts, entity.key)
-        addresses = nodes.addresses_of(candidate_rows(snapshot, scope, tests))
+        rows = candidate_rows(snapshot, scope, tests)
+        if ID in columns:
+            known[ID] = nodes.dictionary.keys(nodes.vertices_of(rows))
     else:
         edges = snapshot.edges(entity.name)
-        addresses = edges.addresses_of(_edge_rows(entity, edges, conjuncts, scope))
+        residents = edges.columns
+        rows = _edge_rows(entity, edges, conjuncts, scope)
     snapshot.recount()
     schema = table_schema(entity)
-    fields = [schema.field(name) for name in columns]
-    table = snapshot.table(entity.id)
-    if table is None or len(addresses) == 0:
-        rows = pa.schema(fields).empty_table()
-        addresses = np.empty(0, np.uint64)
-    else:
-        rows = table.take(addresses, fields)
-    return rows.append_column(ROW_ADDRESS, pa.array(addresses, pa.uint64()))
+    found = _stored(residents, rows, [schema.field(name) for name in columns], known)
+    return found.append_column(ROW_ADDRESS, pa.array(residents.space.addresses(rows), pa.uint64()))
+
+
+def _stored(
+    residents: Columns, rows: np.ndarray, fields: Sequence[pa.Field], known: Mapping[str, pa.Array]
+) -> pa.Table:
+    """These fields of live rows: known values, resident columns, and the rest by one look at the table."""
+    schema = pa.schema(fields)
+    if len(rows) == 0 or residents.source is None:
+        return schema.empty_table()
+    absent = [field for field in fields if field.name not in known and field.name not in residents]
+    looked_up = residents.source.take(residents.space.addresses(rows), absent) if absent else None
+
+    def values(field: pa.Field) -> pa.Array | pa.ChunkedArray:
+        if field.name in known:
+            return known[field.name]
+        if looked_up is not None and field.name in looked_up.column_names:
+            return looked_up.column(field.name)
+        return residents.get(field.name).take(rows)
+
+    columns = {field.name: values(field) for field in fields}
+    typed = [
+        each if each.type == f.type else each.cast(f.type) for f, each in zip(fields, columns.values(), strict=True)
+    ]
+    return pa.Table.from_arrays(typed, schema=schema)
 
 
 def matching_rows(

@@ -73,7 +73,7 @@ class Snapshot:
             entity = self.catalog.nodes[type_name]
             serial, dictionary = self._numbered(entity)
             key = StateKey(self.manifest.graph, entity.id, self.pin(entity.id), (serial,))
-            found = key, self.residency.nodes(key, dictionary, self.table(entity.id))
+            found = key, self.residency.nodes(key, dictionary, self.tables)
             with self._seen.lock:
                 found = self._seen.nodes.setdefault(type_name, found)
         return found[1]
@@ -87,7 +87,7 @@ class Snapshot:
                 *(self._numbered(self._end(entity, side)) for side in ("source", "target")), strict=True
             )
             key = StateKey(self.manifest.graph, entity.id, self.pin(entity.id), serials)
-            found = key, self.residency.edges(key, (ends[0], ends[1]), self.table(entity.id))
+            found = key, self.residency.edges(key, (ends[0], ends[1]), self.tables)
             with self._seen.lock:
                 found = self._seen.edges.setdefault(type_name, found)
         return found[1]

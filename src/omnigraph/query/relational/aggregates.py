@@ -18,6 +18,7 @@ from omnigraph.query.relational.keys import from_order_bits, order_bits
 _LOW = np.int64(0xFFFFFFFF)
 _HUGE = 2.0**900
 _SCALE = 100
+_LEAST_NORMAL = -1022  # below that power of two every float is a multiple of the smallest one: nothing is left over
 
 
 def aggregate(func: AggregateName, values: pa.Array | None, group: np.ndarray, groups: int) -> pa.Array:
@@ -84,16 +85,15 @@ def _float_sum(numbers: np.ndarray, group: np.ndarray, groups: int) -> np.ndarra
         largest = np.ldexp(largest, shift)
     _, exponent = np.frexp(largest)
     bits = len(numbers).bit_length() + 1
-    total = np.zeros(groups)
     parts: list[np.ndarray] = []
-    for _ in range(2):
+    while numbers.any():  # two or three rounds, unless sizes lie very far apart
         # numbers rounded to multiples of one power of two per group: their sums are exact in any order
-        anchor = np.ldexp(1.0, np.maximum(exponent + bits, -1021))[group]
+        anchor = np.ldexp(1.0, np.maximum(exponent + bits, _LEAST_NORMAL))[group]
         rough = (anchor + numbers) - anchor
         parts.append(np.bincount(group, weights=rough, minlength=groups))
         numbers = numbers - rough
         exponent = exponent + bits - 53
-    parts.append(np.bincount(group, weights=numbers, minlength=groups))
+    total = np.zeros(groups)
     for part in reversed(parts):
         total = total + part
     with np.errstate(over="ignore"):

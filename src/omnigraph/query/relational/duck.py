@@ -94,7 +94,7 @@ class DuckTail:
 
 
 def _arrow(answer: duckdb.DuckDBPyRelation) -> pa.Table:
-    return cast(pa.Table, answer.to_arrow_table())  # pyright: ignore[reportUnknownMemberType]
+    return cast(pa.Table, answer.to_arrow_table())
 
 
 _duck_tail: DuckTail | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol
 
 from omnigraph.errors import InvalidRequest
@@ -88,10 +88,10 @@ class MemoryBudget:
                 if old is not None:
                     self._release(old[1])
 
-    def keys(self, wanted: Callable[[Hashable], bool]) -> list[Hashable]:
-        """The keys that `wanted` accepts, least recently used first."""
+    def held(self) -> list[Hashable]:
+        """All keys, least recently used first."""
         with self._lock:
-            return [key for key in self._entries if wanted(key)]
+            return list(self._entries)
 
     def _release(self, parts: Mapping[int, int]) -> None:
         for part in parts:

@@ -20,6 +20,11 @@ from omnigraph.tables.columns import ROW_ADDRESS
 
 _OFFSETS_MAX = 2**31 - 2**20
 
+_FEW_ROWS_MAX = 64
+_FEW_SHARE = 64  # few are at most one row in so many
+_ROWS_A_LOOK = 65_536  # so many rows of a column are read in about the time of one look-up
+_LOOKS_LEAST = 4
+
 
 class AddressBlock:
     """Row addresses by row number, searchable the other way round."""
@@ -112,10 +117,17 @@ class Column:
 class Columns:
     """The resident columns of one version. Thread-safe; columns are added, never changed."""
 
-    def __init__(self, source: TableSource | None, space: RowSpace, held: Mapping[str, Column] | None = None) -> None:
+    def __init__(
+        self,
+        source: TableSource | None,
+        space: RowSpace,
+        held: Mapping[str, Column] | None = None,
+        looks: dict[str, int] | None = None,
+    ) -> None:
         self.source = source
         self.space = space
         self._held: dict[str, Column] = dict(held or {})
+        self._looks: dict[str, int] = {} if looks is None else looks  # shared with the versions before and after
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
@@ -123,6 +135,27 @@ class Columns:
 
     def get(self, name: str) -> Column:
         return self._held[name]
+
+    def fields(self) -> list[pa.Field]:
+        """The resident columns."""
+        return [pa.field(name, column.base.type) for name, column in self._held.items()]
+
+    def values(self, field: pa.Field, rows: np.ndarray) -> pa.Array:
+        """The values of one column at these rows, all of them live in this version. Raises StorageFailure.
+
+        A few rows of a large table are looked up where they lie, one request a column, until so many look-ups were made
+        that the whole column would have been read in that time; then it becomes resident.
+        """
+        if field.name not in self._held and self.source is not None and self._is_few(len(rows)):
+            looks = self._looks.get(field.name, 0)
+            if looks < max(_LOOKS_LEAST, len(self.space) // _ROWS_A_LOOK):
+                self._looks[field.name] = looks + 1  # two threads may count once: what is counted is a rough cost
+                return one_array(self.source.take(self.space.addresses(rows), [field]).column(field.name))
+        self.load([field])
+        return self.get(field.name).take(rows)
+
+    def _is_few(self, count: int) -> bool:
+        return count <= min(_FEW_ROWS_MAX, len(self.space) // _FEW_SHARE)
 
     def load(self, fields: Sequence[pa.Field]) -> bool:
         """Make these columns resident, all that are missing in one scan. True if any was. Raises StorageFailure."""
@@ -161,13 +194,13 @@ class Columns:
                 added = pa.nulls(rows.num_rows, column.base.type)
             tail = pa.concat_arrays([column.tail, added]) if len(added) else column.tail
             held[name] = Column(column.base, tail)
-        return Columns(source, space, held)
+        return Columns(source, space, held, self._looks)
 
     def gathered(self, space: RowSpace, rows: np.ndarray) -> Columns:
         """The same values under new row numbers: row i of the new space is row `rows[i]` of this one."""
         held = self._held
         columns = {name: Column(each.take(rows), pa.nulls(0, each.base.type)) for name, each in held.items()}
-        return Columns(self.source, space, columns)
+        return Columns(self.source, space, columns, self._looks)
 
     def parts(self) -> Iterable[tuple[int, int]]:
         held = self._held

@@ -11,7 +11,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+import pyarrow as pa
 
 from omnigraph.manifest.model import Manifest, TablePin
 from omnigraph.query.residency.budget import MemoryBudget, process_budget
@@ -20,6 +22,8 @@ from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.residency.edges import EdgeRows, load_edges
 from omnigraph.query.residency.nodes import NodeRows, load_nodes
 from omnigraph.query.sources import TableOpener, TableSource
+from omnigraph.tables.changes import RowDifference, difference
+from omnigraph.tables.columns import DST, ID, ROW_ADDRESS, SRC
 
 _SUPERSEDED_KEPT = 8
 _FOLD_LEAST = 1024
@@ -36,21 +40,30 @@ class StateKey:
     pin: TablePin | None
     dictionaries: tuple[int, ...]
 
-    def of_same_table(self, other: object) -> bool:
-        return (
-            isinstance(other, StateKey)
-            and self.graph == other.graph
-            and self.type_id == other.type_id
-            and self.dictionaries == other.dictionaries
-        )
+    def of_same_type(self, other: StateKey) -> bool:
+        """Whether both number their vertices alike and are versions of one type."""
+        return (self.graph, self.type_id, self.dictionaries) == (other.graph, other.type_id, other.dictionaries)
+
+    def in_same_folder(self, other: StateKey) -> bool:
+        """Whether rows can be compared by place."""
+        if self.pin is None or other.pin is None:
+            return False
+        return self.of_same_type(other) and self.pin.path == other.pin.path
+
+
+Compare = Callable[[Any, TablePin, TablePin, Iterable[str | pa.Field]], RowDifference]
+"""`tables.changes.difference`, or what a test has in its place."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """How states came to be: read whole from storage, taken over from a publication, folded into a new base."""
+    """How states came to be: read whole from storage, taken over from a publication, derived by comparing with a version
+    in memory, folded into a new base.
+    """
 
     rebuilds: int = 0
     adoptions: int = 0
+    comparisons: int = 0
     folds: int = 0
 
 
@@ -74,8 +87,9 @@ class _Flight:
 class Residency:
     """Thread-safe. Several graphs may share one; all of a process share the byte limit by default."""
 
-    def __init__(self, budget: MemoryBudget | None = None) -> None:
+    def __init__(self, budget: MemoryBudget | None = None, *, compare: Compare = difference) -> None:
         self.budget = budget or process_budget()
+        self._compare = compare
         self.counters = Counters()
         self._lock = threading.Lock()
         self._flights: dict[object, _Flight] = {}
@@ -95,20 +109,20 @@ class Residency:
                 self.budget.put(key, found)
         return found.serial, found.dictionary
 
-    def nodes(self, key: StateKey, dictionary: KeyDictionary, source: TableSource | None) -> NodeRows:
+    def nodes(self, key: StateKey, dictionary: KeyDictionary, tables: TableOpener) -> NodeRows:
         """The nodes of a pinned version. Raises StorageFailure if they have to be read and can't be."""
-        return self._state(key, source, lambda: load_nodes(dictionary, source))
+        return self._state(key, tables, lambda source: load_nodes(dictionary, source))
 
-    def edges(self, key: StateKey, ends: tuple[KeyDictionary, KeyDictionary], source: TableSource | None) -> EdgeRows:
+    def edges(self, key: StateKey, ends: tuple[KeyDictionary, KeyDictionary], tables: TableOpener) -> EdgeRows:
         """The edges of a pinned version. Raises StorageFailure if they have to be read and can't be."""
-        return self._state(key, source, lambda: load_edges(ends, source))
+        return self._state(key, tables, lambda source: load_edges(ends, source))
 
-    def _state(self, key: StateKey, source: TableSource | None, load: Callable[[], _S]) -> _S:
+    def _state(self, key: StateKey, tables: TableOpener, load: Callable[[TableSource | None], _S]) -> _S:
         found = self.budget.get(key)
         if found is not None:
             return cast(_S, found)
-        if source is None:
-            state = load()
+        if key.pin is None:
+            state = load(None)
             self.budget.put(key, state)
             return state
         with self._lock:
@@ -118,7 +132,9 @@ class Residency:
             with flight.lock:
                 found = self.budget.get(key)
                 if found is None:
-                    found = load()
+                    found = self._compared(key, tables)
+                if found is None:
+                    found = load(tables.open(key.pin))
                     self.counters.rebuilds += 1
                     self.budget.put(key, found)
                 return cast(_S, found)
@@ -127,6 +143,34 @@ class Residency:
                 flight.waiting -= 1
                 if flight.waiting == 0:
                     self._flights.pop(key, None)
+
+    def _compared(self, key: StateKey, tables: TableOpener) -> State | None:
+        """The state of a version that came from elsewhere, from the latest one in memory that lies in the same folder.
+
+        None if there is none, or if the two share rows under different addresses: then reading anew is simpler.
+        """
+        pin = key.pin
+        assert pin is not None
+        for other in self._held_states(key.in_same_folder)[-1:]:
+            state = cast("State | None", self.budget.get(other))
+            if state is None or other.pin is None:
+                continue
+            found = self._compare(tables, other.pin, pin, _compared_fields(state))
+            if found.renumbered:
+                return None
+            addresses = found.added.column(ROW_ADDRESS).to_numpy()
+            delta = RowDelta(found.removed, found.added.drop_columns([ROW_ADDRESS]), addresses)
+            if not _fits(state, delta):
+                return None
+            follower = self._followed(state, tables.open(pin), delta)
+            self.counters.comparisons += 1
+            self._keep(key, follower)
+            return follower
+        return None
+
+    def _held_states(self, wanted: Callable[[StateKey], bool]) -> list[StateKey]:
+        """Keys of states in memory, least recently used first."""
+        return [key for key in self.budget.held() if isinstance(key, StateKey) and wanted(key)]
 
     def recount(self, key: StateKey, state: State) -> None:
         """Count a state's bytes anew after columns or adjacency became resident."""
@@ -148,31 +192,35 @@ class Residency:
     def _adopt_type(
         self, tables: TableOpener, graph: str, type_id: str, before: TablePin | None, after: TablePin, delta: RowDelta
     ) -> None:
-        held = self.budget.keys(
-            lambda k: isinstance(k, StateKey) and k.graph == graph and k.type_id == type_id and k.pin == before
-        )
-        for key in cast("list[StateKey]", held):
+        held = self._held_states(lambda k: (k.graph, k.type_id, k.pin) == (graph, type_id, before))
+        for key in held:
             state = cast("State | None", self.budget.get(key))
             if state is None or not _fits(state, delta):
                 continue
-            follower = state.adopted(tables.open(after), delta)
+            follower = self._followed(state, tables.open(after), delta)
             self.counters.adoptions += 1
-            share = max(_FOLD_LEAST, len(state.columns.space.base) // _FOLD_SHARE)
-            if follower.overlay_size > 2 * share:
-                follower = follower.folded()
-                self.counters.folds += 1
             after_key = StateKey(graph, type_id, after, key.dictionaries)
-            self.budget.put(after_key, follower)
+            self._keep(after_key, follower)
             self._supersede(key)
-            if follower.overlay_size > share:
-                self._fold_soon(after_key, follower)
+
+    def _keep(self, key: StateKey, follower: State) -> None:
+        self.budget.put(key, follower)
+        if follower.overlay_size > _overlay_share(follower):
+            self._fold_soon(key, follower)
+
+    def _followed(self, state: State, source: TableSource, delta: RowDelta) -> State:
+        """The version after a delta. Folding is for the background, unless it does not keep up with the writes."""
+        if state.overlay_size > 2 * _overlay_share(state):
+            state = state.folded()
+            self.counters.folds += 1
+        return state.adopted(source, delta)
 
     def _supersede(self, key: StateKey) -> None:
         """Versions behind a head go after a few more, unless someone still reads them."""
         with self._lock:
             self._superseded.add(key)
-        behind = self.budget.keys(lambda k: k in self._superseded and key.of_same_table(k))
-        surplus = cast("list[StateKey]", behind[:-_SUPERSEDED_KEPT])
+        behind = self._held_states(lambda k: k in self._superseded and key.of_same_type(k))
+        surplus = behind[:-_SUPERSEDED_KEPT]
         self.budget.drop(surplus)
         with self._lock:
             self._superseded.difference_update(surplus)
@@ -202,6 +250,18 @@ class Residency:
         """Wait for folding in the background."""
         for each in list(self._folds):
             each.result()
+
+
+def _overlay_share(state: State) -> int:
+    """How many rows may lie over a base before it is worth making a new one."""
+    return max(_FOLD_LEAST, len(state.columns.space.base) // _FOLD_SHARE)
+
+
+def _compared_fields(state: State) -> list[pa.Field]:
+    """The columns that a state needs of rows that came: ids, ends, and what is resident."""
+    names = [ID] if isinstance(state, NodeRows) else [ID, SRC, DST]
+    fields = [pa.field(name, pa.string()) for name in names]
+    return fields + [field for field in state.columns.fields() if field.name not in names]
 
 
 def _fits(state: State, delta: RowDelta) -> bool:
