@@ -173,6 +173,13 @@ def test_text_tests_take_every_character_as_itself(rows: list[tuple[str | None, 
             assert evaluated_array(both, _Texts([r["s"] for r in table.values()]), _SCOPE).to_pylist() == expected
 
 
+@pytest.mark.parametrize("of", [ValueType("list", Scalar.I64), ValueType("vector", Scalar.F32, dimension=2)], ids=str)
+def test_a_list_or_vector_beside_no_rows_is_an_empty_column_of_its_type(of: ValueType) -> None:
+    column = evaluated_array(q.Param("given", of), _Texts([]), Scope({"given": (1, 2)}, drawn.NOW))
+    assert column.type == arrow_type(of)
+    assert len(column) == 0
+
+
 _SCOPE = Scope({}, drawn.NOW)
 
 
