@@ -46,3 +46,8 @@ def ask() -> Ask:
 @pytest.fixture
 def harbour_graph() -> MemoryGraph:
     return harbour()
+
+
+@pytest.fixture
+def now() -> dt.datetime:
+    return NOW

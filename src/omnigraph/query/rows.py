@@ -93,8 +93,9 @@ def incident_edges(snapshot: Snapshot, node_type: str, ids: pa.Array | pa.Chunke
 def source_counts(snapshot: Snapshot, edge_type: str, source_ids: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """int64: how many edges of a type start at each of these nodes; 0 for an unknown id. Raises StorageFailure."""
     entity = snapshot.catalog.edges[edge_type]
+    edges = snapshot.edges(edge_type)  # before the look-up: reading edges is what numbers their ends
     vertices = snapshot.dictionary(snapshot.catalog.nodes[entity.source]).find(source_ids)
-    counts = snapshot.edges(edge_type).adjacency("src").degrees(vertices)
+    counts = edges.adjacency("src").degrees(vertices)
     snapshot.recount()
     return counts
 
