@@ -93,7 +93,11 @@ def one_round(root: str, first: int, delay: float) -> tuple[dict[int, str], int]
         lines = [line.split() for line in said.read().splitlines()]
     acknowledged = {int(batch): commit for batch, commit in lines}
     reader, writer = os.pipe()
-    child = in_child(lambda: os.write(writer, str(look(root, acknowledged, first)).encode()) and None)
+
+    def tell() -> None:
+        os.write(writer, str(look(root, acknowledged, first)).encode())
+
+    child = in_child(tell)
     os.close(writer)
     with os.fdopen(reader) as said:
         stand = said.read()

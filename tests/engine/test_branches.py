@@ -26,13 +26,13 @@ def graph(any_root: str) -> Graph:
     return omnigraph.init(any_root, schema=SCHEMA, actor="ann")
 
 
-def add(graph: Graph, code: str, **more: str) -> str:
+def add(graph: Graph, code: str, **more: Any) -> str:
     result = graph.mutate("query m($c: String) { insert Port { code: $c } }", c=code, **more)
     assert result.commit is not None
     return result.commit.graph_commit_id
 
 
-def codes(graph: Graph, **more: object) -> list[str]:
+def codes(graph: Graph, **more: Any) -> list[str]:
     found = graph.query("query q() { match { $p: Port } return { $p.code as c } order { c } }", **more)
     return found.scalars()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +241,11 @@ def test_the_same_key_answers_the_first_receipt_and_another_body_is_refused(grap
     with pytest.raises(omnigraph.errors.IdempotencyKeyReused):
         load(graph, VESSEL_2, idempotency_key="k1")
     assert counts(graph) == {"Vessel": 1}
+
+
+def test_a_key_knows_python_records_with_native_values_again(graph: Graph) -> None:
+    record = {"type": "Vessel", "data": {"imo": 1, "title": "Alma", "status": "active", "built": dt.date(2024, 1, 5)}}
+    first = load(graph, record, idempotency_key="k")
+    assert load(graph, record, idempotency_key="k").replayed
+    assert first.commit.counts["node:Vessel"].inserted == 1
+    assert '"built":"2024-01-05"' in records(graph)[0]

@@ -31,10 +31,14 @@ def graph(any_root: str) -> Graph:
     return graph
 
 
-def vessels(graph: Graph, *properties: str, type_name: str = "Vessel", **more: str) -> list[dict[str, object]]:
+def vessels(
+    graph: Graph, *properties: str, type_name: str = "Vessel", snapshot: str | None = None
+) -> list[dict[str, object]]:
     items = ", ".join(f"$v.{p} as {p}" for p in properties)
     return list(
-        graph.query(f"query q() {{ match {{ $v: {type_name} }} return {{ {items} }} order {{ $v.@id }} }}", **more)
+        graph.query(
+            f"query q() {{ match {{ $v: {type_name} }} return {{ {items} }} order {{ $v.@id }} }}", snapshot=snapshot
+        )
     )
 
 

@@ -339,7 +339,7 @@ class Graph(AbstractContextManager["Graph"]):
         target = self._context.writable(branch)
         source, digest = load_source(data, type), None
         if idempotency_key is not None:
-            source, digest = digest_of(source)
+            source, digest = digest_of(source, self._core.limits)
         operation = LoadOperation(
             self._core, source, mode, progress=reporter(progress, "load"), accept_gzip=accept_gzip
         )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.load.source import LoadSource
+from omnigraph.engine.load.limits import LoadLimits
+from omnigraph.engine.load.source import LoadSource, chunks
 from omnigraph.errors import InvalidRequest
 
 LoadInput = LoadSource | pa.Table | pa.RecordBatch | pa.RecordBatchReader | Any
@@ -39,7 +38,7 @@ def load_source(data: LoadInput, type: str | None) -> LoadData:
     return data
 
 
-def digest_of(data: LoadData) -> tuple[LoadData, str]:
+def digest_of(data: LoadData, limits: LoadLimits) -> tuple[LoadData, str]:
     """The data, readable once more, and the SHA-256 of what it says."""
     hashed = hashlib.sha256()
     if isinstance(data, Frame):
@@ -55,22 +54,6 @@ def digest_of(data: LoadData) -> tuple[LoadData, str]:
                 return data, hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise InvalidRequest(f"The input can't be read: {error.strerror}.", effects="none") from None
-    whole = b"".join(_lines(data))
+    whole = b"".join(chunk.data for chunk in chunks(data, limits))
     hashed.update(whole)
     return whole, hashed.hexdigest()
-
-
-def _lines(data: Any) -> Iterator[bytes]:
-    if isinstance(data, (bytes, bytearray, memoryview)):
-        yield bytes(cast(bytes, data))
-        return
-    if hasattr(data, "read"):
-        content = data.read()
-        yield content.encode() if isinstance(content, str) else content
-        return
-    for line in data:
-        if isinstance(line, bytes):
-            yield line if line.endswith(b"\n") else line + b"\n"
-        else:
-            text = line if isinstance(line, str) else json.dumps(line, default=str)
-            yield (text if text.endswith("\n") else text + "\n").encode()

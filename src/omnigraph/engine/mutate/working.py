@@ -22,7 +22,7 @@ from omnigraph.manifest.model import Counts
 from omnigraph.query.expressions import Scope
 from omnigraph.query.rows import matching_rows, rows_where
 from omnigraph.query.snapshot import Snapshot
-from omnigraph.tables.columns import ID, ROW_ADDRESS, table_schema
+from omnigraph.tables.columns import ID, table_schema
 
 
 class WorkingType:
@@ -60,14 +60,12 @@ class WorkingType:
         self._flush()
         overlay = self._overlay
         hits = pa.array(matching_rows(self.entity, overlay, where, scope.params, now=scope.now))
-        from_base = rows_where(
-            self.snapshot, self.entity, where, scope.params, now=scope.now, columns=self.schema.names
-        )
+        kept = [name for name in self.schema.names if name not in values]  # what is replaced need not be read
+        from_base = rows_where(self.snapshot, self.entity, where, scope.params, now=scope.now, columns=kept)
         if overlay.num_rows and from_base.num_rows:
             hidden = pc.is_in(from_base.column(ID), value_set=one_array(overlay.column(ID)))
             from_base = from_base.filter(pc.invert(hidden))
-        from_base = from_base.drop_columns([ROW_ADDRESS]).cast(self._open_schema)
-        matched = pa.concat_tables([overlay.filter(hits), from_base])
+        matched = pa.concat_tables([overlay.filter(hits), self._completed(from_base)])
         for column, value in values.items():
             place = self._open_schema.get_field_index(column)
             field = self._open_schema.field(place)
@@ -75,6 +73,13 @@ class WorkingType:
             matched = matched.set_column(place, field, repeated)
         self._overlay = pa.concat_tables([overlay.filter(pc.invert(hits)), matched])
         return matched.num_rows
+
+    def _completed(self, rows: pa.Table) -> pa.Table:
+        """Rows of the base in all columns; those that were not read are null."""
+        given = set(rows.column_names)
+        fields = [self._open_schema.field(place) for place in range(len(self._open_schema.names))]
+        columns = [rows.column(f.name) if f.name in given else pa.nulls(rows.num_rows, f.type) for f in fields]
+        return pa.Table.from_arrays(columns, schema=self._open_schema)
 
     @property
     def rows(self) -> pa.Table:
