@@ -110,7 +110,7 @@ class MemoryGraph:
 
     def __init__(self, catalog: Catalog, *, residency: Residency | None = None, graph: str = "G") -> None:
         self.catalog = catalog
-        self.tables = MemoryTables()
+        self.tables: Any = MemoryTables()
         self.residency = residency or memory_residency()
         self._versions = itertools.count(1)
         self._fragments = itertools.count(0)
