@@ -262,3 +262,14 @@ def _tried(operation: Callable[[Graph], object], graph: Graph) -> bool:
         failures.append(failure)
     assert all(failure.effects in (None, "none") for failure in failures)
     return not failures
+
+
+def test_a_failing_cache_after_the_publication_is_a_warning_and_not_a_failure(
+    root: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty = Faulty(root)
+    monkeypatch.setattr(faulty.core.residency, "adopt", lambda *_: 1 / 0)
+    assert faulty.graph.mutate(INSERT, c="B").commit is not None
+    assert faulty.graph.load([{"type": "Port", "data": {"code": "C"}}], mode="append", branch="b", from_="main").commit
+    assert codes(root) == ["A", "B"]
+    assert [record.getMessage() for record in caplog.records if "carried on" in record.getMessage()]

@@ -34,7 +34,7 @@ class Context:
         """The branch that a write goes to. Raises InvalidRequest on a read-only handle."""
         if self.read_only:
             raise InvalidRequest("This handle is read-only.", effects="none")
-        return branch or self.branch
+        return self.branch if branch is None else branch
 
     def selector(
         self,
@@ -66,7 +66,23 @@ def source_text(source: Source) -> str:
 
 
 def checked_message(message: str | None) -> str | None:
-    """Raises InvalidRequest for a note above 1,024 bytes."""
-    if message is not None and len(message.encode("utf-8", "surrogatepass")) > MESSAGE_BYTES_MAX:
+    """Raises InvalidRequest for a note that is no Unicode text or above 1,024 bytes."""
+    if message is not None and len(_unicode(message, "A message")) > MESSAGE_BYTES_MAX:
         raise InvalidRequest(f"A message has at most {MESSAGE_BYTES_MAX:,} bytes.", effects="none")
     return message
+
+
+def checked_actor(actor: str | None) -> str | None:
+    """Raises InvalidRequest for an actor that is no Unicode text: a commit that names one could not be read again."""
+    if actor is not None:
+        _unicode(actor, "An actor")
+    return actor
+
+
+def _unicode(value: object, what: str) -> bytes:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{what} is a text, not {type(value).__name__}.", effects="none")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{what} holds half of a surrogate pair, which is no text.", effects="none") from None

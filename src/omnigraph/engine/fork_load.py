@@ -12,7 +12,7 @@ from omnigraph.engine.branches import fork_source, refuse_lookalike
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.load.operation import LoadOperation
 from omnigraph.engine.publication import publish_version
-from omnigraph.engine.staging import commit_plan, row_deltas, stage_plan
+from omnigraph.engine.staging import carry_on, commit_plan, stage_plan
 from omnigraph.engine.write import WriteRequest, Written, commit_draft, write
 from omnigraph.errors import AlreadyExists
 from omnigraph.manifest.builder import base_label, forked
@@ -74,5 +74,5 @@ def _forked(
     )
     if not isinstance(result, Published):
         return None
-    core.residency.adopt(core.tables, source.manifest, result.manifest, row_deltas(staged, committed))
+    carry_on(core, source.manifest, result.manifest, staged, committed)
     return Written(result.manifest.commits[-1], result.manifest, plan)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import IO, Any, Literal, Self
 
-from omnigraph.engine.context import Context, Source, checked_message, source_text
+from omnigraph.engine.context import Context, Source, checked_actor, checked_message, source_text
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.export import ExportInfo, export_pieces, export_to
 from omnigraph.engine.fork_load import load_into_fork
@@ -63,6 +63,7 @@ def open_graph(
     setting, StorageFailure.
     """
     query_settings(settings)
+    checked_actor(actor)
     core = open_core(uri, writable=mode == "rw", storage_options=storage_options)
     return Graph(Context(core, branch, actor, read_only=mode == "r", settings=dict(settings or {})))
 
@@ -81,6 +82,7 @@ def init_graph(
     StorageFailure. Repeating it after any failure is safe.
     """
     text = source_text(schema)
+    checked_actor(actor)
     core = init_core(uri, text, actor=actor, exist_ok=exist_ok, storage_options=storage_options)
     return Graph(Context(core, actor=actor))
 

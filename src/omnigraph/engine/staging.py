@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.logs import log_event
 from omnigraph.engine.plan import TypeChange, WritePlan
 from omnigraph.manifest.chain import HeadState, KnownHead
-from omnigraph.manifest.model import Touch, TypeEntry, content_label
+from omnigraph.manifest.model import Manifest, Touch, TypeEntry, content_label
 from omnigraph.query.residency import RowDelta
 from omnigraph.tables.columns import table_schema
 from omnigraph.tables.stage import Committed, RowChange, Staged, commit, stage
@@ -100,8 +101,25 @@ def commit_plan(
     return types, committed
 
 
-def row_deltas(staged: StagedPlan, committed: tuple[Committed, ...]) -> dict[str, RowDelta]:
-    """What the caches in memory are told: changes whose rows are known one by one."""
+def carry_on(
+    core: GraphCore, old: Manifest, new: Manifest, staged: StagedPlan, committed: tuple[Committed, ...]
+) -> None:
+    """Hand a publication's row changes to what is in memory. Never raises: the commit stands, memory holds a copy."""
+    try:
+        core.residency.adopt(core.tables, old, new, _row_deltas(staged, committed))
+    except Exception as error:
+        # Whatever went wrong with the copy, it is read again when it is next asked for; the write succeeded.
+        log_event(
+            "omnigraph.write",
+            "warning",
+            "in-memory state was not carried on",
+            branch=new.branch,
+            error_type=type(error).__name__,
+        )
+
+
+def _row_deltas(staged: StagedPlan, committed: tuple[Committed, ...]) -> dict[str, RowDelta]:
+    """Changes whose rows are known one by one."""
     return {
         each.change.entity.id: RowDelta(
             removed=each.change.remove,

@@ -20,20 +20,17 @@ from typing import Protocol
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.judge import OtherLife, PrepareAgain, Rebase, verdict
-from omnigraph.engine.logs import log_event
 from omnigraph.engine.plan import WritePlan
 from omnigraph.engine.publication import publish_version
 from omnigraph.engine.replay import find_replay
-from omnigraph.engine.staging import StagedPlan, commit_plan, row_deltas, stage_plan
+from omnigraph.engine.staging import StagedPlan, carry_on, commit_plan, stage_plan
 from omnigraph.errors import BranchNotFound, PreconditionFailed, ReadSetConflict
 from omnigraph.manifest.builder import CommitDraft, base_label, next_version
 from omnigraph.manifest.chain import KnownHead, NoHead
 from omnigraph.manifest.model import Commit, Idempotency, Manifest
 from omnigraph.manifest.publish import Published
 from omnigraph.query.snapshot import Snapshot
-from omnigraph.tables.stage import Committed, PinMoved
-
-_LOGGER = "omnigraph.write"
+from omnigraph.tables.stage import PinMoved
 
 _PAUSE_SECONDS = (0.005, 0.05)
 _PAUSE_SECONDS_MAX = 1.0
@@ -127,7 +124,7 @@ class _Writing:
                 core, built, head, staged_at=captured_at, kind="commit", key=request.idempotency_key
             )
             if isinstance(result, Published):
-                self._adopt(head.manifest, result, staged, committed)
+                carry_on(core, head.manifest, result.manifest, staged, committed)
                 return Written(result.manifest.commits[-1], result.manifest, plan)
             moved = result.actual
             replayed = find_replay(core, moved, request.idempotency, base=head.manifest.head_commit)
@@ -178,20 +175,6 @@ class _Writing:
                 f"The head of branch '{head.branch}' is not the commit that was named.",
                 expected=expected,
                 actual=actual,
-            )
-
-    def _adopt(self, old: Manifest, result: Published, staged: StagedPlan, committed: tuple[Committed, ...]) -> None:
-        core = self._core
-        try:
-            core.residency.adopt(core.tables, old, result.manifest, row_deltas(staged, committed))
-        except Exception as error:
-            # The commit stands. What is in memory is only a copy, read again when it is next asked for.
-            log_event(
-                _LOGGER,
-                "warning",
-                "in-memory state was not carried on",
-                branch=old.branch,
-                error_type=type(error).__name__,
             )
 
 

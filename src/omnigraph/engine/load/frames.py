@@ -47,7 +47,7 @@ def _named(entity: EntityType, table: pa.Table) -> dict[str, pa.ChunkedArray]:
         names |= {"@src": SRC, "@dst": DST}
     names |= {p.name: p.column for p in entity.properties}
     columns: dict[str, pa.ChunkedArray] = {}
-    for name in table.column_names:
+    for name, values in zip(table.column_names, table.columns, strict=True):
         if name not in names:
             raise InvalidData(
                 f"{entity.name} has no property '{name}'; a frame's columns are {', '.join(sorted(names))}.",
@@ -57,7 +57,7 @@ def _named(entity: EntityType, table: pa.Table) -> dict[str, pa.ChunkedArray]:
             )
         if names[name] in columns:
             raise _refused(entity, name, f"the column '{name}' comes twice")
-        columns[names[name]] = table.column(name)
+        columns[names[name]] = values
     for name in ("@src", "@dst"):
         if isinstance(entity, EdgeType) and names[name] not in columns:
             raise _refused(entity, name, f"an edge needs the column '{name}'")
