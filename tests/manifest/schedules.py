@@ -123,8 +123,8 @@ SETTINGS = {
 }
 DEEPER = (
     Setting("two-writers", writers=2, faults_max=3, fence=True),
-    Setting("three-writers", writers=3, faults_max=2),
-    Setting("asleep", writers=1, faults_max=3, sleeps=ASLEEP, fence=True),
+    Setting("three-writers", writers=3, faults_max=2, rebases_max=0, crash=False, create_faults=ODD),
+    Setting("asleep", writers=1, faults_max=3, sleeps=ASLEEP, crash=False, create_faults=ODD),
 )
 
 
