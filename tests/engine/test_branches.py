@@ -247,3 +247,37 @@ def test_the_same_key_is_replayed_for_branches(graph: Graph) -> None:
     assert (again.base_commit_id, again.life) == (first.base_commit_id, first.life)
     with pytest.raises(omnigraph.errors.IdempotencyKeyReused):
         graph.branches.create("b", from_=first.base_commit_id, idempotency_key="k")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a//b", " main", "__main", "\ud800"], ids=ascii)
+def test_what_can_not_be_a_branch_name_is_refused_at_every_door_and_never_taken_for_main(
+    graph: Graph, name: str
+) -> None:
+    add(graph, "A")
+    doors = [
+        lambda: codes(graph, branch=name),
+        lambda: add(graph, "B", branch=name),
+        lambda: graph.load([], mode="append", branch=name, progress=False),
+        lambda: graph.on(name).head,
+        lambda: graph.branches.create("drafts", from_=name),
+        lambda: graph.branches.merge(name),
+        lambda: graph.branches.delete(name),
+        lambda: codes(graph, snapshot=f"{name}@1-0000000000000000"),
+        lambda: graph.commits.outcome(f"{name}@1-0000000000000000"),
+    ]
+    for door in doors:
+        with pytest.raises(InvalidRequest):
+            door()
+    assert codes(graph) == ["A"]
+
+
+@pytest.mark.parametrize("text", ["\ud800", 5, b"ann"], ids=ascii)
+def test_an_actor_or_a_message_that_is_no_text_is_refused_before_it_can_spoil_a_commit(graph: Graph, text: Any) -> None:
+    with pytest.raises(InvalidRequest):
+        omnigraph.open(graph.uri, actor=text)
+    with pytest.raises(InvalidRequest):
+        omnigraph.init(f"{graph.uri}-other", schema=SCHEMA, actor=text)
+    with pytest.raises(InvalidRequest) as caught:
+        add(graph, "A", message=text)
+    assert caught.value.effects == "none"
+    assert codes(omnigraph.open(graph.uri)) == []

@@ -223,6 +223,14 @@ def test_a_frame_is_loaded_by_its_columns(graph: Graph) -> None:
         graph.load(frame, mode="append")
 
 
+def test_a_frame_that_names_a_column_twice_or_none_is_refused_as_such(graph: Graph) -> None:
+    with pytest.raises(InvalidData) as caught:
+        graph.load(pa.table([[1], [2]], names=["imo", "imo"]), mode="append", type="Vessel")
+    assert caught.value.details["property"] == "imo"
+    with pytest.raises(InvalidRequest):
+        graph.load(pa.chunked_array([[1]]), mode="append", type="Vessel")
+
+
 def test_a_ceiling_is_named(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMNIGRAPH_WRITE_ENTITIES", "1")
     small = omnigraph.open(graph.uri)

@@ -12,7 +12,7 @@ import threading
 from omnigraph.ambient import Clock
 from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.chain import HeadState, KnownHead, NoHead, list_branches, resolve_head
-from omnigraph.manifest.keys import branch_folder
+from omnigraph.manifest.keys import branch_folder, check_branch_name
 from omnigraph.store.base import Store
 
 
@@ -48,9 +48,11 @@ class Heads:
         return self.resolve(branch)
 
     def resolve(self, branch: str) -> HeadState:
-        """Ask storage, starting from what is known."""
+        """Ask storage, starting from what is known. Raises InvalidRequest for what can't be a branch name."""
         with self._lock:
             known = self._known.get(branch)
+        if known is None:
+            check_branch_name(branch)
         found = resolve_head(self._store, branch, clock=self._clock, known=known)
         return self.adopt(found) if isinstance(found, KnownHead) else found
 

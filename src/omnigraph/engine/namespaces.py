@@ -49,7 +49,7 @@ class Branches:
         """
         context = self._context
         context.writable()
-        source = from_ or MAIN
+        source = MAIN if from_ is None else from_
         key = idempotency(
             idempotency_key, actor=context.actor, operation="branch_create", arguments={"name": name, "from": source}
         )
@@ -127,7 +127,7 @@ class Commits:
         """Newest first along the branch, merged-in commits included. Raises BranchNotFound, StorageFailure."""
         return commit_ops.list_commits(
             self._context.core,
-            branch or self._context.branch,
+            self._context.branch if branch is None else branch,
             limit=limit,
             since=None if since is None else as_microseconds(since),
             until=None if until is None else as_microseconds(until),

@@ -40,7 +40,8 @@ def run_query(
     bound = bind_params(query, params, door=door)
     now = as_datetime(now_us - now_us % 1_000)
     output = run_read(query, snapshot, bound, now=now, settings=settings, clock=core.clock)
-    branch = None if selector.snapshot is not None else (selector.branch or default_branch)
+    named = default_branch if selector.branch is None else selector.branch
+    branch = None if selector.snapshot is not None else named
     return Result(
         table=output.table,
         types=output.types,

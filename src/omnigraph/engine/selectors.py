@@ -11,6 +11,7 @@ from omnigraph.engine.receipts import as_microseconds
 from omnigraph.errors import CommitNotFound, HistoryReclaimed, InvalidRequest, SnapshotNotFound, StorageFailure
 from omnigraph.manifest.commits import CommitPublished, CommitReclaimed, CommitSuperseded, CommitUndetermined, look_up
 from omnigraph.manifest.ids import CommitId
+from omnigraph.manifest.keys import check_branch_name
 from omnigraph.manifest.model import Commit, Manifest
 from omnigraph.query.snapshot import Snapshot
 
@@ -39,7 +40,7 @@ def pinned(core: GraphCore, selector: Selector, default_branch: str) -> Pinned:
             raise InvalidRequest("`snapshot` can't be combined with `branch` or `as_of`.")
         manifest = commit_manifest(core, selector.snapshot)
         return Pinned(core.snapshot(manifest), selector.snapshot)
-    branch = selector.branch or default_branch
+    branch = default_branch if selector.branch is None else selector.branch
     if selector.as_of is not None:
         commit = commit_at(core, branch, selector.as_of)
         return Pinned(core.snapshot(commit_manifest(core, str(commit.id))), str(commit.id))
@@ -50,13 +51,15 @@ def pinned(core: GraphCore, selector: Selector, default_branch: str) -> Pinned:
 def parse_commit_id(text: str) -> CommitId:
     """Raises InvalidRequest for text with an `@` that is no commit id, SnapshotNotFound for a mere name."""
     try:
-        return CommitId.parse(text)
+        parsed = CommitId.parse(text)
     except ValueError:
         if "@" in text:
             raise InvalidRequest(
                 "A commit id looks like main@42-7f3c9a0011223344: branch, version, 16 hexadecimal digits."
             ) from None
         raise SnapshotNotFound(f"There is no snapshot named '{text}'.") from None
+    check_branch_name(parsed.branch)
+    return parsed
 
 
 def commit_manifest(core: GraphCore, text: str) -> Manifest:

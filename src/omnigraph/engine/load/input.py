@@ -32,7 +32,11 @@ def load_source(data: LoadInput, type: str | None) -> LoadData:
     if hasattr(data, "__arrow_c_stream__"):
         if type is None:
             raise InvalidRequest("A frame does not say of which type its rows are: give `type`.", effects="none")
-        return Frame(type, pa.table(pa.RecordBatchReader.from_stream(data).read_all()))
+        try:
+            stream = pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid:
+            raise InvalidRequest("A frame is a table; a single column has no name.", effects="none") from None
+        return Frame(type, pa.table(stream.read_all()))
     if type is not None:
         raise InvalidRequest("`type` goes with frames; records name their types themselves.", effects="none")
     return data
