@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from omnigraph._version import __version__
@@ -38,6 +39,7 @@ def routed(services: Services | None = None) -> FastAPI:
     app.add_exception_handler(OmnigraphError, failures.known)
     app.add_exception_handler(HTTPException, failures.routing)
     app.add_exception_handler(RequestValidationError, failures.validation)
+    app.add_exception_handler(ClientDisconnect, failures.left)
     app.add_exception_handler(Exception, failures.unexpected)
     app.state.description = described(app)
     return app

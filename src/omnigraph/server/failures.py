@@ -61,6 +61,11 @@ async def validation(request: Request, error: Exception) -> Response:
     return await known(request, invalid_fields(error.errors(), skip=1))
 
 
+async def left(request: Request, error: Exception) -> Response:
+    """The caller closed the connection in the middle of its body. Most will never see this."""
+    return await known(request, InvalidRequest("The body ended before it was complete; nothing was admitted."))
+
+
 async def unexpected(request: Request, error: Exception) -> Response:
     """A fault of this program. Of a write nobody knows what it did, and the answer says so."""
     write = _writes(request)

@@ -14,7 +14,6 @@ from urllib.parse import unquote_to_bytes
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omnigraph.ambient import Clock, fresh_ulid
@@ -84,8 +83,6 @@ class Guard:
         else:
             try:
                 await self._app(scope, receive, answer)
-            except ClientDisconnect:
-                _log.info("client left", request_id=request_id)
             except Exception as error:  # a fault of ours: told with where it was and without what it said
                 _log.error("request failed unexpectedly", request_id=request_id, **frames_of(error))
 

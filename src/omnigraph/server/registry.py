@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ import structlog
 from omnigraph.cluster.apply import stored_graphs
 from omnigraph.cluster.layout import graph_root
 from omnigraph.engine.context import Context
+from omnigraph.engine.core import GraphCore
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import open_core
 from omnigraph.errors import Busy, GraphNotFound, OmnigraphError
@@ -63,11 +64,12 @@ class Entry:
 
 
 class Registry:
-    """All graphs below a storage root. `owner`: this process alone writes them."""
+    """All graphs below a storage root. `owner`: this process alone writes them. `opening` opens one."""
 
-    def __init__(self, storage: str, *, owner: bool) -> None:
+    def __init__(self, storage: str, *, owner: bool, opening: Callable[..., GraphCore] = open_core) -> None:
         self._storage = storage
         self._owner = owner
+        self._opening = opening
         self._entries: dict[str, Entry] = {}
         self.loaded = False
 
@@ -90,14 +92,15 @@ class Registry:
     def _opened(self, writable: bool, graph_id: str) -> Entry:
         root = graph_root(self._storage, graph_id)
         try:
-            core = open_core(root, owner=self._owner, writable=writable)
+            core = self._opening(root, owner=self._owner, writable=writable)
+            head = core.head("main").manifest.head_commit.id
         except OmnigraphError as error:
             _log.error("graph blocked", graph_id=graph_id, code=error.code, detail=error.details)
             return Entry(graph_id, root, None, "graph_missing" if isinstance(error, GraphNotFound) else "open_failed")
         except Exception as error:  # a fault of ours, met by one graph: the others are served
             _log.error("graph blocked", graph_id=graph_id, **frames_of(error))
             return Entry(graph_id, root, None, "open_failed")
-        _log.info("graph ready", graph_id=graph_id, head=str(core.head("main").manifest.head_commit.id))
+        _log.info("graph ready", graph_id=graph_id, head=str(head))
         return Entry(graph_id, core.store.uri, Graph(Context(core)))
 
     def entries(self) -> Sequence[Entry]:

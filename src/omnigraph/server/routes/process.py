@@ -12,7 +12,7 @@ from omnigraph.engine.answers import json_bytes
 from omnigraph.manifest.codec import FORMAT
 from omnigraph.server.answers import JSON, json_answer
 from omnigraph.server.guard import CONTRACT
-from omnigraph.server.openapi import answers
+from omnigraph.server.openapi import answers, document_answers
 from omnigraph.server.registry import Registry
 from omnigraph.server.routes.paths import demanding, family
 from omnigraph.server.services import services
@@ -75,7 +75,7 @@ async def graphs(request: Request) -> Response:
     return json_answer({"graphs": [entry.to_dict(stopping=stopping) for entry in held.registry.entries()]})
 
 
-@router.get("/openapi.json", summary="This description", dependencies=demanding())
+@router.get("/openapi.json", summary="This description", dependencies=demanding(), responses=document_answers())
 async def openapi(request: Request) -> Response:
     data = json_bytes(request.app.state.description)
     tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'

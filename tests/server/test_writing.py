@@ -1,0 +1,465 @@
+"""Writes over HTTP: receipts, conditions, keys, and what is known when something went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph.engine import graph as engine_graph
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.opening import open_core
+from omnigraph.errors import InternalError, StorageClass
+from omnigraph.store.faults import FaultStore, LandLate, LoseBefore, Meanwhile, Refuse, Rule
+from omnigraph.store.open import open_store
+from server.asgi import Reply, done, refused
+from server.conftest import Serve, Served
+from support.clocks import SteppingClock
+
+MUTATE, IF_COMMIT = "/graphs/atlas/mutate", "/graphs/atlas/mutate/if-graph-commit"
+NDJSON = "/graphs/atlas/load/ndjson"
+INSERT = {"query": 'query add() { insert Port { code: "A" } }'}
+CLAIM = {"query": 'query claim() { update Port set { name: "taken" } where code = "A" }'}
+LINE = '{"type": "Port", "data": {"code": "A"}}\n'
+MANIFEST = "__manifest/"
+
+
+# --- refusals, and that nothing was done
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"query": "query q() { insert Prt { code: 1 } }"}, 400, "invalid_query"),
+        ({"query": "query q($c: String) { insert Port { code: $c } }"}, 400, "invalid_params"),
+        ({"query": "query q() { insert Port { name: null } }"}, 400, None),
+        ({**INSERT, "branch": "nothing"}, 404, "branch_not_found"),
+        ({**INSERT, "name": "other"}, 400, None),
+        ({**INSERT, "snapshot": "main@1-0011223344556677"}, 400, "bad_request"),
+        ({**INSERT, "message": "x" * 1_025}, 400, "bad_request"),
+        ({**INSERT, "settings": {"merge_lineage": "x"}}, 400, "not_available"),
+        ({"query": "query q() { match { $p: Port } return { $p } }"}, 400, "wrong_verb"),
+    ],
+)
+def test_a_mutation_that_is_refused_says_that_nothing_was_done(
+    served: Served, body: dict[str, Any], status: int, code: str | None
+) -> None:
+    head = served.head()
+    reply = served.post(MUTATE, body)
+    refused(reply, status, code or reply.json()["code"], effects="none")
+    assert served.head() == head
+
+
+@pytest.mark.parametrize(
+    ("query", "data", "status", "code"),
+    [
+        ("mode=append", "{", 400, "invalid_data"),
+        ("mode=append", '{"type": "Prt", "data": {}}', 400, "invalid_data"),
+        ("mode=append", b"\xff\n", 400, "invalid_data"),
+        ("mode=append", b"\x1f\x8b\x08\x00", 400, "invalid_data"),
+        ("mode=append", LINE + LINE, 409, "key_conflict"),
+        ("mode=append&branch=nothing", LINE, 404, "branch_not_found"),
+        ("mode=append&branch=b&from=nothing", LINE, 404, "branch_not_found"),
+        ("mode=append", '{"edge": "Ferry", "from": "A", "to": "B", "data": {}}', 400, "constraint_violation"),
+        ("mode=upsert", LINE, 400, "bad_request"),
+        ("branch=main", LINE, 400, "bad_request"),
+    ],
+)
+def test_a_load_that_is_refused_says_that_nothing_was_done(
+    served: Served, query: str, data: str | bytes, status: int, code: str
+) -> None:
+    head = served.head()
+    refused(served.load(f"{NDJSON}?{query}", data), status, code, effects="none")
+    assert (served.head(), served.codes()) == (head, [])
+    assert done(served.get("/graphs/atlas/branches"))["branches"] == ["main"]
+
+
+def test_an_empty_load_publishes_nothing(served: Served) -> None:
+    assert done(served.load(f"{NDJSON}?mode=append", ""))["commit"] is None
+
+
+def test_branches_are_refused_by_name_and_by_state(served: Served) -> None:
+    make = partial(served.post, "/graphs/atlas/branches")
+    for bad in ("", "a@b", "__x", "a//b", "a\x07", " a", "x" * 201):
+        refused(make({"name": bad}), 400, "bad_request", effects="none")
+    done(make({"name": "b"}))
+    refused(make({"name": "b"}), 409, "branch_exists", effects="none")
+    refused(make({"name": "B"}), 409, "branch_exists", effects="none")
+    refused(make({"name": "c", "from": "nothing"}), 404, "branch_not_found", effects="none")
+    refused(make({"name": "c", "from": "main@9-0011223344556677"}), 404, "commit_not_found", effects="none")
+    done(make({"name": "c", "from": "b"}))
+    delete = served.delete("/graphs/atlas/branches/b")
+    assert refused(delete, 409, "branch_has_descendants", effects="none")["descendants"] == ["c"]
+    refused(served.delete("/graphs/atlas/branches/main"), 400, "bad_request", effects="none")
+    refused(served.delete("/graphs/atlas/branches/nothing"), 404, "branch_not_found", effects="none")
+    refused(served.delete("/graphs/atlas/branches/a%00b"), 400, "bad_request", effects="none")
+
+
+def test_merges_are_refused_or_tell_that_there_is_nothing_to_do(served: Served) -> None:
+    merge = partial(served.post, "/graphs/atlas/branches/merge")
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    assert done(merge({"source": "b"}))["outcome"] == "already_up_to_date"
+    refused(merge({"source": "nothing"}), 404, "branch_not_found", effects="none")
+    refused(merge({"source": "b", "target": "b"}), 400, "bad_request", effects="none")
+    done(served.insert("M"))
+    done(served.post(MUTATE, {**INSERT, "branch": "b"}))
+    refused(merge({"source": "b"}), 400, "not_available", effects="none")
+    refused(merge({"source": "b", "granularity": "property"}), 400, "bad_request", effects="none")
+
+
+# --- conditions
+
+
+def test_a_condition_holds_for_the_whole_branch_and_is_never_ignored(served: Served) -> None:
+    done(served.insert("A"))
+    head = served.head()
+    assert done(served.post(IF_COMMIT, CLAIM, omnigraph_if_graph_commit=head))["affected_nodes"] == 1
+    error = refused(
+        served.post(IF_COMMIT, CLAIM, omnigraph_if_graph_commit=head), 412, "commit_precondition_failed", effects="none"
+    )
+    assert error["precondition_failure"] == {"expected": head, "actual": served.head()}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "*",
+        '"{head}"',
+        'W/"{head}"',
+        "{head}, {head}",
+        "{head},{head}",
+        "",
+        "main",
+        "main@1",
+        "{head}x",
+        " ",
+        "a%40b@1-0011223344556677",
+    ],
+)
+def test_what_is_no_single_commit_id_is_no_condition(served: Served, condition: str) -> None:
+    given = condition.format(head=served.head())
+    refused(served.post(IF_COMMIT, INSERT, omnigraph_if_graph_commit=given), 400, "condition_misplaced", effects="none")
+    assert served.codes() == []
+
+
+def test_a_condition_that_is_missing_doubled_or_misplaced_is_refused(served: Served) -> None:
+    head = served.head()
+    refused(served.post(IF_COMMIT, INSERT), 400, "condition_misplaced", effects="none")
+    doubled = [("content-type", "application/json"), *[("omnigraph-if-graph-commit", head)] * 2]
+    refused(served.send("POST", IF_COMMIT, headers=doubled, body=b"{}"), 400, "condition_misplaced", effects="none")
+    given = {"omnigraph_if_graph_commit": head}
+    refused(served.post(MUTATE, INSERT, **given), 400, "condition_misplaced", effects="none")
+    refused(served.load(f"{NDJSON}?mode=append", LINE, **given), 400, "condition_misplaced", effects="none")
+    refused(served.post("/graphs/atlas/query", INSERT, **given), 400, "condition_misplaced")
+    refused(served.get("/healthz", **given), 400, "condition_misplaced")
+    assert served.codes() == []
+
+
+def test_a_commit_of_another_branch_or_of_an_earlier_life_is_not_the_head(served: Served) -> None:
+    done(served.insert("A"))
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    done(served.post(MUTATE, {**CLAIM, "branch": "b"}))
+    [old] = done(served.get("/graphs/atlas/commits?branch=b&limit=1"))["commits"]
+    done(served.delete("/graphs/atlas/branches/b"))
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    for condition in (old["graph_commit_id"], "b@99-0011223344556677"):
+        reply = served.post(IF_COMMIT, {**CLAIM, "branch": "b"}, omnigraph_if_graph_commit=condition)
+        refused(reply, 412, "commit_precondition_failed", effects="none")
+
+
+def test_of_many_who_claim_on_one_head_exactly_one_wins(served: Served) -> None:
+    done(served.insert("A"))
+    head = served.head()
+
+    async def race() -> list[Reply]:
+        claims = [
+            served.sending(
+                "POST",
+                IF_COMMIT,
+                headers=[("content-type", "application/json"), ("omnigraph-if-graph-commit", head)],
+                body=b'{"query": "query c($w: String) { update Port set { name: $w } where code = \\"A\\" }",'
+                b'"params": {"w": "%d"}}' % number,
+            )
+            for number in range(12)
+        ]
+        return list(await asyncio.gather(*claims))
+
+    replies = served.run(race())
+    won = [reply for reply in replies if reply.status == 200]
+    assert len(won) == 1
+    for reply in replies:
+        if reply is not won[0]:
+            refused(reply, 412, "commit_precondition_failed", effects="none")
+    assert served.head() == won[0].json()["commit"]["graph_commit_id"]
+
+
+# --- keys
+
+
+def test_a_repeat_under_its_key_gives_the_first_receipt_on_every_route(served: Served) -> None:
+    requests = [
+        partial(served.post, MUTATE, INSERT),
+        partial(served.load, f"{NDJSON}?mode=append", LINE.replace("A", "B")),
+        partial(served.post, "/graphs/atlas/load", {"data": LINE.replace("A", "C"), "mode": "append"}),
+        partial(served.post, "/graphs/atlas/branches", {"name": "b"}),
+    ]
+    for number, request in enumerate(requests):
+        first = done(request(idempotency_key=f"k{number}"))
+        again = request(idempotency_key=f"k{number}")
+        assert done(again) == {**first, "idempotent_replay": True}
+        assert again.headers["idempotency-replayed"] == "true"
+    assert served.codes() == ["A", "B", "C"]
+
+
+def test_a_repeat_is_looked_up_before_its_condition(served: Served) -> None:
+    done(served.insert("A"))
+    given = {"omnigraph_if_graph_commit": served.head(), "idempotency_key": "k"}
+    first = done(served.post(IF_COMMIT, CLAIM, **given))
+    assert done(served.post(IF_COMMIT, CLAIM, **given)) == {**first, "idempotent_replay": True}
+
+
+def test_a_key_used_for_another_request_is_refused(served: Served) -> None:
+    done(served.insert("A", idempotency_key="k"))
+    refused(served.insert("B", idempotency_key="k"), 422, "idempotency_key_reused", effects="none")
+    assert served.codes() == ["A"]
+
+
+def test_keys_have_a_place_on_some_routes_only_and_a_form(served: Served) -> None:
+    for request in (
+        partial(served.delete, "/graphs/atlas/branches/b"),
+        partial(served.post, "/graphs/atlas/query", INSERT),
+        partial(served.get, "/graphs/atlas/commits"),
+    ):
+        effects = "none" if request.func == served.delete else None
+        refused(request(idempotency_key="k"), 400, "idempotency_key_invalid", effects=effects)
+    for bad in ("", "a b", "x" * 129, "\xe9"):
+        refused(served.insert("A", idempotency_key=bad), 400, "idempotency_key_invalid", effects="none")
+
+
+# --- faults
+
+
+class Faulty:
+    """An application whose graph sends its own requests through a script."""
+
+    def __init__(self, serve: Serve) -> None:
+        self.clock = SteppingClock(now_us=2_000_000_000_000_000)
+        self.served = serve(opening=self._open)
+
+    def _open(self, root: str, **given: Any) -> GraphCore:
+        self.store = FaultStore(open_store(root))
+        return open_core(root, store=self.store, clock=self.clock, **given)
+
+    def publish_with(self, fault: Any, times: int = 1) -> None:
+        self.store.add(Rule(fault, verb="create", key=MANIFEST, times=times))
+
+
+@pytest.fixture
+def faulty(serve: Serve) -> Faulty:
+    return Faulty(serve)
+
+
+def test_an_unknown_publication_names_where_to_ask_and_a_key_to_repeat_with(faulty: Faulty) -> None:
+    served = faulty.served
+    head = served.head()
+    faulty.publish_with(LandLate(after=30), times=5)
+    error = refused(served.post(MUTATE, INSERT), 500, "outcome_unknown", effects="unknown")
+    assert error["retry"] == "reconcile"
+    told = error["outcome_unknown"]
+    commit = told["graph_commit_id"]
+    assert (told["kind"], told["graph_id"], told["branch"], told["base_commit_id"]) == ("commit", "atlas", "main", head)
+    assert told["lookup"] == f"/graphs/atlas/commits/{commit}/outcome"
+    assert told["server_stopping"] is False
+    assert done(served.get(told["lookup"]))["outcome"] == "undetermined"
+    faulty.store.release()
+    again = done(served.post(MUTATE, INSERT, idempotency_key=told["idempotency_key"]))
+    assert (again["commit"]["graph_commit_id"], again["idempotent_replay"]) == (commit, True)
+    assert done(served.get(told["lookup"]))["outcome"] == "published"
+    assert served.codes() == ["A"]
+
+
+def test_an_unknown_branch_creation_is_told_as_one(faulty: Faulty) -> None:
+    faulty.publish_with(LoseBefore(), times=5)
+    reply = faulty.served.post("/graphs/atlas/branches", {"name": "b"}, idempotency_key="mine")
+    told = refused(reply, 500, "outcome_unknown", effects="unknown")["outcome_unknown"]
+    assert (told["kind"], told["branch"], told["idempotency_key"]) == ("branch_create", "b", "mine")
+    assert told["lookup"] is None
+    done(faulty.served.post("/graphs/atlas/branches", {"name": "b"}, idempotency_key="mine"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "retry"),
+    [(Refuse(StorageClass.DENIED), 500, "recover"), (Refuse(StorageClass.CONNECTION, sent=False), 503, "retry")],
+)
+def test_a_refused_publication_did_nothing_and_the_next_write_works(
+    faulty: Faulty, fault: Refuse, status: int, retry: str
+) -> None:
+    faulty.publish_with(fault)
+    error = refused(faulty.served.post(MUTATE, INSERT), status, "storage_failure", effects="none")
+    assert error["retry"] == retry
+    assert error["storage_failure"] == {"class": str(fault.cls), "phase": "publish"}
+    done(faulty.served.post(MUTATE, INSERT))
+
+
+def test_a_failed_read_fails_alone(faulty: Faulty) -> None:
+    served = faulty.served
+    unknown = "main@9-0011223344556677"
+    faulty.store.add(Rule(Refuse(StorageClass.DENIED), verb="read", key=MANIFEST))
+    reply = served.get(f"/graphs/atlas/commits/{unknown}")
+    error = refused(reply, 500, "storage_failure")
+    assert error["storage_failure"] == {"class": "denied", "phase": "read"}
+    refused(served.get(f"/graphs/atlas/commits/{unknown}"), 404, "commit_not_found")
+
+
+@pytest.mark.parametrize(
+    "raised", [ZeroDivisionError("s3://secret"), KeyError("secret"), InternalError("x", effects=None)]
+)
+def test_a_fault_of_the_program_in_a_write_is_unknown_and_tells_nothing(
+    served: Served, root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], raised: Exception
+) -> None:
+    """The commit may stand: here it does. What this process believed of heads is not believed any more."""
+    really = engine_graph.write
+
+    def breaks(*given: Any) -> Any:
+        really(*given)
+        raise raised
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine_graph, "write", breaks)
+        reply = served.post(MUTATE, INSERT, x_request_id="mine")
+    error = refused(reply, 500, "internal", effects="unknown")
+    assert (error["retry"], error["request_id"]) == ("reconcile", "mine")
+    assert "secret" not in str(error)
+    out, err = capfd.readouterr()
+    assert "secret" not in out + err
+    assert served.codes() == ["A"]
+
+
+def test_after_a_fault_storage_is_asked_and_not_memory(
+    served: Served, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(*given: Any) -> Any:
+        omnigraph.open(root / "graphs" / "atlas.omni").mutate(INSERT["query"])
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("omnigraph.server.routes.writing.body", lambda *_, **__: _nothing())
+        patched.setattr(engine_graph, "load_source", elsewhere)
+        refused(served.load(f"{NDJSON}?mode=append", LINE), 500, "internal", effects="unknown")
+    assert served.codes() == ["A"], "a publication that this process never saw"
+
+
+async def _nothing() -> bytes:
+    return b""
+
+
+def test_a_fault_of_the_program_in_a_read_is_to_be_recovered_from(
+    served: Served, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(*given: Any, **named: Any) -> Any:
+        raise ValueError("secret")
+
+    monkeypatch.setattr(engine_graph, "run_query", breaks)
+    error = refused(served.post("/graphs/atlas/query", INSERT), 500, "internal")
+    assert error["retry"] == "recover"
+    out, err = capfd.readouterr()
+    assert "secret" not in out + err
+    assert "breaks" in out + err, "the log says where"
+
+
+# --- work that outlives its caller
+
+
+class Gate:
+    """Holds a publication until it is opened."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.reached.set()
+        assert self.opened.wait(60)
+
+
+@pytest.fixture
+def gate(faulty: Faulty) -> Iterator[Gate]:
+    gate = Gate()
+    faulty.publish_with(Meanwhile(before=gate))
+    yield gate
+    gate.opened.set()
+
+
+async def reached(gate: Gate) -> None:
+    while not gate.reached.is_set():
+        await asyncio.sleep(0.005)
+
+
+def inserting(served: Served, code: str, **headers: str) -> Any:
+    body = b'{"query": "query add() { insert Port { code: \\"%s\\" } }"}' % code.encode()
+    given = [("content-type", "application/json"), *((n.replace("_", "-"), v) for n, v in headers.items())]
+    return served.sending("POST", MUTATE, headers=given, body=body)
+
+
+def test_a_write_whose_caller_is_gone_is_finished_and_gives_its_places_back(faulty: Faulty, gate: Gate) -> None:
+    served, admission = faulty.served, faulty.served.operations.admission
+
+    async def abandoned() -> None:
+        request = asyncio.ensure_future(inserting(served, "A"))
+        await reached(gate)
+        request.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await request
+        assert (admission.used("write_ops"), admission.used("write_observers")) == (1, 0)
+        gate.opened.set()
+
+    served.run(abandoned())
+    served.operations.finish()
+    assert admission.used("write_ops") == admission.used("write_bytes") == admission.used("write_ingress") == 0
+    assert served.codes() == ["A"]
+
+
+def test_a_key_whose_first_request_is_still_running_is_told_so(faulty: Faulty, gate: Gate) -> None:
+    served = faulty.served
+
+    async def twice() -> tuple[Reply, Reply, Reply]:
+        first = asyncio.ensure_future(inserting(served, "A", idempotency_key="k"))
+        await reached(gate)
+        second = await inserting(served, "A", idempotency_key="k")
+        gate.opened.set()
+        return await first, second, await inserting(served, "A", idempotency_key="k")
+
+    first, second, third = served.run(twice())
+    error = refused(second, 409, "idempotency_in_flight", effects="none")
+    assert (error["retry"], second.headers["retry-after"]) == ("retry", "1")
+    assert done(third) == {**done(first), "idempotent_replay": True}
+
+
+def test_a_stopping_server_finishes_what_it_admitted_and_takes_nothing_new(faulty: Faulty, gate: Gate) -> None:
+    served = faulty.served
+
+    async def stopping() -> tuple[Reply, ...]:
+        first = asyncio.ensure_future(inserting(served, "A"))
+        await reached(gate)
+        served.operations.draining = True
+        late = await inserting(served, "B")
+        read = await served.sending("GET", "/graphs/atlas/branches")
+        ready, alive = await served.sending("GET", "/readyz"), await served.sending("GET", "/healthz")
+        graphs = await served.sending("GET", "/graphs")
+        gate.opened.set()
+        return await first, late, read, ready, alive, graphs
+
+    first, late, read, ready, alive, graphs = served.run(stopping())
+    done(first)
+    refused(late, 503, "server_draining", effects="none")
+    assert late.headers["retry-after"] == "5"
+    refused(read, 503, "server_draining")
+    assert (ready.status, ready.json()["status"], alive.status) == (503, "draining", 200)
+    assert [(g["state"], g["action"]) for g in graphs.json()["graphs"]] == [("stopping", "wait_for_restart")]
+    served.operations.draining = False
+    assert served.codes() == ["A"]
