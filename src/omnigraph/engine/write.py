@@ -192,6 +192,6 @@ def commit_draft(request: WriteRequest, plan: WritePlan, staged: StagedPlan) -> 
         origin=plan.origin,
         idempotency=request.idempotency,
         affected=plan.affected,
-        ids=plan.ids,
+        ids=plan.ids if request.idempotency is not None else (),  # kept for a replay, and for nothing else
         merged=plan.merged,
     )
