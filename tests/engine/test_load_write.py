@@ -177,6 +177,14 @@ def test_a_bad_record_names_its_line_and_leaves_nothing(graph: Graph) -> None:
     assert counts(graph) == {}
 
 
+def test_an_export_over_a_folder_is_refused_and_leaves_nothing(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InvalidRequest):
+        graph.export(tmp_path / "out")
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_export_and_overwrite_give_an_equal_graph(graph: Graph, tmp_path: Path) -> None:
     load(graph, VESSEL_1, VESSEL_2, BERGEN, CALL, {"type": "Sailor", "id": "s1", "data": {"name": 'A\nB "q" 漢'}})
     graph.export(tmp_path / "all.jsonl")

@@ -111,8 +111,10 @@ def _written_whole(path: str, pieces: Iterator[bytes]) -> int:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:  # raised again: whatever it was, no half-written file stays behind
+    except BaseException as error:  # raised again: whatever it was, no half-written file stays behind
         with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise InvalidRequest(f"The output can't be written: {error.strerror}.") from None
         raise
     return size
