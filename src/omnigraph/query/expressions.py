@@ -126,7 +126,13 @@ def evaluated_array(expr: Expr, columns: RowColumns, scope: Scope) -> pa.Array:
 
 def constant_value(expr: Expr, scope: Scope) -> Any:
     """The Python value of an expression that names no row: None for null."""
-    return evaluate(expr, NoColumns(), scope).as_py()
+    match expr:
+        case Constant():
+            return expr.value
+        case Param():
+            return scope.params.get(expr.name)
+        case _:
+            return evaluate(expr, NoColumns(), scope).as_py()
 
 
 def true_rows(expr: Expr, columns: RowColumns, scope: Scope) -> np.ndarray:

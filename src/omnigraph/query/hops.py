@@ -7,19 +7,20 @@ Knows adjacency and limits; neither patterns nor values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from graphblas import Matrix
 from graphblas import binary as gb_binary
 
-from omnigraph.query.limits import Spending
+from omnigraph.query.limits import Spending, Traversal
 from omnigraph.query.residency.adjacency import Adjacency, Steps
 from omnigraph.query.residency.edges import EdgeRows, Side
 
-_MATRIX_SOURCES = 16
-_MATRIX_STEPS = 20_000
+_MOST_BY_ROWS: dict[Traversal, float] = {"auto": 1_500, "indexed": math.inf, "matrix": -1}
+"""Edge rows of one step up to which gathering them costs less than a product of sparse matrices (both were measured)."""
 _THREADED_STEPS = 2_000_000
 _SEARCHES_AT_ONCE = 8_192
 
@@ -94,82 +95,73 @@ def neighbours(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) ->
 
 def within(legs: Sequence[Leg], vertices: np.ndarray, low: int, high: int, width: int, spending: Spending) -> Pairs:
     """The pairs with low ≤ dist ≤ high. `width`: the number of vertices there are. Vertices are distinct."""
-    traversal = spending.settings.traversal
-    first = int(sum(leg.adjacency.degrees(vertices).sum() for leg in legs))
-    by_matrix = traversal == "matrix" or (
-        traversal == "auto" and (len(vertices) >= _MATRIX_SOURCES or first >= _MATRIX_STEPS)
-    )
-    found: list[Pairs] = []
+    found = [Pairs(np.empty(0, np.int64), np.empty(0, np.int32))]
     for begin in range(0, len(vertices), _SEARCHES_AT_ONCE):
-        part = vertices[begin : begin + _SEARCHES_AT_ONCE]
-        search = _search_by_matrix if by_matrix else _search_by_index
-        pairs = search(legs, part, low, high, width, spending)
-        found.append(Pairs(pairs.index + begin, pairs.neighbours))
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        return Pairs(np.empty(0, np.int64), np.empty(0, np.int32))
+        search = _Search(legs, vertices[begin : begin + _SEARCHES_AT_ONCE], low, high, width, spending)
+        for pairs in search.run():
+            found.append(Pairs(pairs.index + begin, pairs.neighbours))
     return Pairs(np.concatenate([p.index for p in found]), np.concatenate([p.neighbours for p in found]))
 
 
-def _search_by_index(
-    legs: Sequence[Leg], sources: np.ndarray, low: int, high: int, width: int, spending: Spending
-) -> Pairs:
-    """Breadth first by gathering rows: the least overhead for few sources."""
-    seen = _codes(np.arange(len(sources), dtype=np.int64), sources)
-    frontier = seen
-    found: list[np.ndarray] = []
-    for distance in range(1, high + 1):
-        index, at = frontier >> 32, (frontier & 0xFFFFFFFF).astype(np.int32)
-        _charge(legs, at, spending)
-        parts = [leg.adjacency.steps(at) for leg in legs]
-        reached = np.unique(np.concatenate([_codes(index[s.index], s.neighbours) for s in parts]))
-        # the seeds do not mask the first step: a self-loop is a step of its own
-        frontier = reached if distance == 1 else reached[~_among(reached, seen)]
-        if distance >= low:
-            found.append(frontier)
-        if len(frontier) == 0 or distance == high:
-            break
-        seen = np.union1d(seen, frontier)
-    return _pairs(np.concatenate(found)) if found else _pairs(np.empty(0, np.int64))
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Breadth first from all sources at once: by gathered rows while steps are small, by masked products after that."""
 
+    legs: Sequence[Leg]
+    sources: np.ndarray
+    low: int
+    high: int
+    width: int
+    spending: Spending
 
-def _search_by_matrix(
-    legs: Sequence[Leg], sources: np.ndarray, low: int, high: int, width: int, spending: Spending
-) -> Pairs:
-    """Breadth first for all sources at once: one masked sparse product a step."""
-    count = len(sources)
-    frontier = Matrix.from_coo(np.arange(count), sources, True, dtype=bool, nrows=count, ncols=width)
-    seen = frontier.dup()
-    found: list[Pairs] = []
-    at = sources
-    for distance in range(1, high + 1):
-        work = _charge(legs, at, spending)
-        threads = 0 if work >= _THREADED_STEPS else 1
-        reached = None
-        for leg in legs:
-            part = leg.adjacency.product(frontier, width, threads)
-            if reached is None:
-                reached = part
-            else:
-                reached(gb_binary.any).update(part)
-        if reached is None:
-            break
-        if distance > 1:  # the seeds do not mask the first step: a self-loop is a step of its own
-            fresh = Matrix(bool, count, width)
-            fresh(~seen.S, replace=True).update(reached)
-            reached = fresh
-        index, vertex, _ = reached.to_coo(values=False)
-        at = vertex.astype(np.int32)
-        if distance >= low:
-            found.append(Pairs(index.astype(np.int64), at))
-        if len(at) == 0 or distance == high:
-            break
-        seen(gb_binary.any).update(reached)
-        frontier = reached
-    if not found:
-        return Pairs(np.empty(0, np.int64), np.empty(0, np.int32))
-    return Pairs(np.concatenate([p.index for p in found]), np.concatenate([p.neighbours for p in found]))
+    def run(self) -> Iterator[Pairs]:
+        """The pairs of each distance asked for."""
+        most = _MOST_BY_ROWS[self.spending.settings.traversal]
+        seen = frontier = _codes(np.arange(len(self.sources), dtype=np.int64), self.sources)
+        for distance in range(1, self.high + 1):
+            index, at = frontier >> 32, (frontier & 0xFFFFFFFF).astype(np.int32)
+            work = _charge(self.legs, at, self.spending)
+            if work > most:
+                yield from self._by_products(distance, self._pattern(frontier), self._pattern(seen), work)
+                return
+            parts = [leg.adjacency.steps(at) for leg in self.legs]
+            reached = np.unique(np.concatenate([seen[:0], *(_codes(index[s.index], s.neighbours) for s in parts)]))
+            # the seeds do not mask the first step: a self-loop is a step of its own
+            frontier = reached if distance == 1 else reached[~_among(reached, seen)]
+            if distance >= self.low:
+                yield _pairs(frontier)
+            if len(frontier) == 0 or distance == self.high:
+                return
+            seen = np.union1d(seen, frontier)
+
+    def _by_products(self, distance: int, frontier: Matrix, seen: Matrix, work: int) -> Iterator[Pairs]:
+        """As `run`, from a distance on."""
+        while True:
+            reached = self._product(frontier, large=work >= _THREADED_STEPS)
+            if distance > 1:  # the seeds do not mask the first step
+                fresh = Matrix(bool, len(self.sources), self.width)
+                fresh(~seen.S, replace=True).update(reached)
+                reached = fresh
+            index, vertices, _ = reached.to_coo(values=False)
+            at = vertices.astype(np.int32)
+            if distance >= self.low:
+                yield Pairs(index.astype(np.int64), at)
+            if len(at) == 0 or distance == self.high:
+                return
+            seen(gb_binary.any).update(reached)
+            frontier = reached
+            distance += 1
+            work = _charge(self.legs, at, self.spending)
+
+    def _product(self, frontier: Matrix, *, large: bool) -> Matrix:
+        reached = Matrix(bool, len(self.sources), self.width)
+        for leg in self.legs:
+            reached(gb_binary.any).update(leg.adjacency.product(frontier, self.width, large=large))
+        return reached
+
+    def _pattern(self, codes: np.ndarray) -> Matrix:
+        rows, columns = codes >> 32, codes & 0xFFFFFFFF
+        return Matrix.from_coo(rows, columns, True, dtype=bool, nrows=len(self.sources), ncols=self.width)
 
 
 def _charge(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.manifest.model import Manifest, TablePin
+from omnigraph.query.residency.budget import growth
 from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.residency.edges import EdgeRows
 from omnigraph.query.residency.nodes import NodeRows
@@ -29,6 +30,7 @@ class _Seen:
     nodes: dict[str, tuple[StateKey, NodeRows]] = field(default_factory=dict[str, tuple[StateKey, NodeRows]])
     edges: dict[str, tuple[StateKey, EdgeRows]] = field(default_factory=dict[str, tuple[StateKey, EdgeRows]])
     lock: threading.RLock = field(default_factory=threading.RLock)
+    counted: int = -1  # what `growth` said when bytes were last counted
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ class Snapshot:
         return self.catalog.nodes[edge.source if side == "source" else edge.target]
 
     def recount(self) -> None:
-        """Tell the residency that columns or adjacency of what was resolved may have grown."""
+        """Have the residency count anew what was resolved, if anything in this process has grown since."""
+        grown = growth.count
+        if self._seen.counted == grown:
+            return
+        self._seen.counted = grown
         for key, state in [*self._seen.nodes.values(), *self._seen.edges.values()]:
             self.residency.recount(key, state)

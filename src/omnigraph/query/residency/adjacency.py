@@ -9,6 +9,7 @@ Every matrix is waited for before another thread can see it: with work pending, 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +18,12 @@ import graphblas as gb
 import numpy as np
 from graphblas import Matrix, semiring
 
+from omnigraph.query.residency.budget import growth
+
 _STEP = semiring.any_pair[bool]
+_THREADS = os.cpu_count() or 1
+
+gb.ss.config["nthreads"] = 1  # a busy machine runs one query a core: two threads in one product were five times slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Block:
         with self._lock:
             if self._matrix is None:
                 self._matrix = self._built()
+                growth.note()
             return self._matrix
 
     def _built(self) -> Matrix:
@@ -155,11 +162,15 @@ class Adjacency:
                 found[here] = _contains(block, *block.ranges(at[here]), others[here])
         return found
 
-    def product(self, frontier: Matrix, width: int, threads: int) -> Matrix:
-        """One step of many searches: frontier (searches × vertices) times the counts, as a Boolean pattern."""
+    def product(self, frontier: Matrix, width: int, *, large: bool) -> Matrix:
+        """One step of many searches: frontier (searches × vertices) times the counts, as a Boolean pattern.
+
+        `large`: the work is worth more than one thread.
+        """
+        options = {"nthreads": _THREADS} if large else {}
         base = self.base.matrix()
         if self.overlay is None and base.nrows == frontier.ncols and base.ncols == width:
-            return frontier.mxm(base, _STEP).new(nthreads=threads)
+            return frontier.mxm(base, _STEP).new(**options)
         search, vertex, _ = frontier.to_coo(values=False)
         here = np.zeros(len(vertex), bool)
         result = None
@@ -167,12 +178,12 @@ class Adjacency:
             here, at = self.overlay.places(vertex)
             if here.any():
                 part = _pattern(search[here], at[here], frontier.nrows, max(len(self.overlay.keys), 1))
-                result = part.mxm(self.overlay.block.matrix(), _STEP).new(nthreads=threads)
+                result = part.mxm(self.overlay.block.matrix(), _STEP).new(**options)
                 result.resize(frontier.nrows, width)
         keep = ~here & (vertex < base.nrows)
         if result is None or keep.any():
             part = _pattern(search[keep], vertex[keep], frontier.nrows, base.nrows)
-            ours = part.mxm(base, _STEP).new(nthreads=threads)
+            ours = part.mxm(base, _STEP).new(**options)
             ours.resize(frontier.nrows, width)
             if result is None:
                 return ours

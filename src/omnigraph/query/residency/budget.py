@@ -17,6 +17,22 @@ from omnigraph.errors import InvalidRequest
 VARIABLE = "OMNIGRAPH_CACHE_BYTES"
 
 
+class Growth:
+    """How often something that may be kept became larger in this process. Whoever counts bytes looks here first: a query
+    that found everything in memory has nothing to count.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self) -> None:
+        """Counting may miss one of two threads; that the count changed, nobody misses."""
+        self.count += 1
+
+
+growth = Growth()
+
+
 class Held(Protocol):
     """Something that can be kept: `parts` names what it holds by identity, with the bytes of each part."""
 

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.query.residency.budget import growth
 from omnigraph.query.sources import TableSource
 from omnigraph.tables.columns import ROW_ADDRESS
 
@@ -165,6 +166,7 @@ class Columns:
             missing = [field for field in fields if field.name not in self._held]
             if missing:
                 self._held = {**self._held, **self._read(missing)}
+                growth.note()
         return bool(missing)
 
     def _read(self, fields: Sequence[pa.Field]) -> dict[str, Column]:

@@ -17,7 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.query.residency.budget import growth
+
 _TAIL_LEAST = 512
+_SINGLY = 4  # so few keys cost less one by one than three kernels
 _NO_KEYS = pa.array([], pa.string())
 
 
@@ -39,6 +42,8 @@ class _Tier:
         size = len(self.number)
         if size == 0 or len(keys) == 0:
             return np.full(len(keys), -1, np.int32)
+        if len(keys) <= _SINGLY:
+            return np.array([self._find_one(key) for key in keys.to_pylist()], np.int32)
         keys = keys.cast(self.keys.type)
         if len(keys) * 16 > size:  # one hash table over all keys costs less than that many searches
             place = pc.index_in(keys, value_set=self.keys).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -47,6 +52,16 @@ class _Tier:
         place = np.minimum(place, size - 1)
         same = pc.equal(self.keys.take(pa.array(place)), keys).to_numpy(zero_copy_only=False)
         return np.where(same, self.number[place], np.int32(-1))
+
+    def _find_one(self, key: str) -> int:
+        low, high = 0, len(self.number)
+        while low < high:  # the order of code points is the order of UTF-8
+            middle = (low + high) >> 1
+            if self.keys[middle].as_py() < key:
+                low = middle + 1
+            else:
+                high = middle
+        return int(self.number[low]) if low < len(self.number) and self.keys[low].as_py() == key else -1
 
     def merged(self, other: _Tier) -> _Tier:
         """This tier and the one whose vertices follow, as one."""
@@ -122,6 +137,7 @@ class KeyDictionary:
 
     def _append(self, keys: pa.Array) -> np.ndarray:
         """Number new, distinct keys. Called under the lock."""
+        growth.note()
         tiers = self._tiers
         base, tail = tiers.base, tiers.tail
         first = tail.end

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.query.residency.adjacency import Adjacency, Block, Steps, overlaid, parts_of
+from omnigraph.query.residency.budget import growth
 from omnigraph.query.residency.columns import AddressBlock, Column, Columns, RowSpace, one_array, split_take
 from omnigraph.query.residency.delta import RowDelta
 from omnigraph.query.residency.dictionary import KeyDictionary
@@ -60,6 +61,7 @@ class EdgeBase:
             if self._ids is None:
                 order = pc.sort_indices(column.base)
                 self._ids = (column.base.take(order), order)
+                growth.note()
             return self._ids
 
     def parts(self) -> Iterable[tuple[int, int]]:
@@ -117,6 +119,7 @@ class EdgeRows:
             known = self._adjacency.get(side)
             if known is None:
                 known = self._adjacency[side] = self._built(side)
+                growth.note()
             return known
 
     def _built(self, side: Side) -> Adjacency:

@@ -47,10 +47,12 @@ class NodeRows:
     def rows_of(self, vertices: np.ndarray) -> np.ndarray:
         """int64 row numbers of vertices (−1 allowed), −1 where this version has no such node."""
         known = self.base.row_of_vertex
-        if len(known) == 0:
+        inside = vertices.astype(np.uint32) < len(known)  # −1 is the largest of these
+        if inside.all():
+            rows = known[vertices].astype(np.int64)
+        elif len(known) == 0:
             rows = np.full(len(vertices), -1, np.int64)
         else:
-            inside = (vertices >= 0) & (vertices < len(known))
             rows = np.where(inside, known[np.where(inside, vertices, 0)], -1).astype(np.int64)
         if len(self.changed):
             at = np.minimum(np.searchsorted(self.changed, vertices), len(self.changed) - 1)
