@@ -119,9 +119,9 @@ class _Writing:
                     raise AssertionError("deletes stand alone")
         for working in self._types.values():
             inserted.setdefault(working.entity.id, []).extend(working.pending_ids())
-        finals = [FinalType(w.entity, w.rows, c.remove) for w, c in self._changes()]
-        FinalState(self._snapshot, finals).check()
-        changes = tuple(change for _, change in self._changes())
+        found = self._changes()
+        FinalState(self._snapshot, [FinalType(w.entity, w.rows, c.remove) for w, c in found]).check()
+        changes = tuple(change for _, change in found)
         if not changes:
             return None
         for change in changes:
