@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -329,3 +331,23 @@ def test_readers_of_many_threads_see_their_own_snapshot_while_versions_follow(as
         stop.set()
         assert all(reader.result() > 0 for reader in readers)
     assert graph.residency.counters.rebuilds <= 4
+
+
+def test_a_snapshot_that_is_merely_held_keeps_nothing_in_memory(ask: Ask, harbour_graph: MemoryGraph) -> None:
+    held = harbour_graph.snapshot()
+    query = check("query q() { match { $a follows $b } return { $a.title } }", held.catalog)[0]
+    assert isinstance(query, ReadQuery)
+    run_read(query, held, {}, now=drawn.NOW)
+    find_nodes(held, "Vessel", pa.array(["1"]))
+    entries = [entry for entry, _ in harbour_graph.residency.budget._entries.values()]
+    states = [
+        weakref.ref(getattr(entry, part))
+        for entry in entries
+        for part in ("columns", "dictionary")
+        if hasattr(entry, part)
+    ]
+    del entries
+    assert len(states) >= 4
+    harbour_graph.residency.budget.drop(harbour_graph.residency.budget.held())
+    gc.collect()
+    assert [each() for each in states] == [None] * len(states)

@@ -57,6 +57,7 @@ class Incident:
 
 def find_nodes(snapshot: Snapshot, type_name: str, ids: pa.Array | pa.ChunkedArray) -> Found:
     """The nodes of a type with these ids. Raises StorageFailure."""
+    snapshot = snapshot.view()
     nodes = snapshot.nodes(type_name)
     rows = nodes.rows_of(nodes.dictionary.find(ids))
     return _found(rows, nodes.addresses_of)
@@ -64,6 +65,7 @@ def find_nodes(snapshot: Snapshot, type_name: str, ids: pa.Array | pa.ChunkedArr
 
 def find_edges(snapshot: Snapshot, type_name: str, ids: pa.Array | pa.ChunkedArray) -> Found:
     """The edges of a type with these ids. The type's ids become resident. Raises StorageFailure."""
+    snapshot = snapshot.view()
     edges = snapshot.edges(type_name)
     found = _found(edges.find(_one(ids)), edges.addresses_of)
     snapshot.recount()
@@ -74,6 +76,7 @@ def incident_edges(snapshot: Snapshot, node_type: str, ids: pa.Array | pa.Chunke
     """All edges that start or end at the nodes with these ids, by edge type in declaration order; types without any are
     left out. Raises StorageFailure.
     """
+    snapshot = snapshot.view()
     vertices = snapshot.nodes(node_type).dictionary.find(ids)
     vertices = vertices[vertices >= 0]
     found: list[Incident] = []
@@ -92,6 +95,7 @@ def incident_edges(snapshot: Snapshot, node_type: str, ids: pa.Array | pa.Chunke
 
 def source_counts(snapshot: Snapshot, edge_type: str, source_ids: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """int64: how many edges of a type start at each of these nodes; 0 for an unknown id. Raises StorageFailure."""
+    snapshot = snapshot.view()
     entity = snapshot.catalog.edges[edge_type]
     edges = snapshot.edges(edge_type)  # before the look-up: reading edges is what numbers their ends
     vertices = snapshot.dictionary(snapshot.catalog.nodes[entity.source]).find(source_ids)
@@ -114,6 +118,7 @@ def rows_where(
     A `where` that names an id, a key or an edge's end looks it up. What is in memory is not read again. Blob columns read
     as nulls. Raises StorageFailure.
     """
+    snapshot = snapshot.view()
     scope = Scope(params, now)
     conjuncts = tuple(_conjuncts(where))
     known: dict[str, pa.Array] = {}

@@ -55,6 +55,7 @@ def run_read(
     spending = Spending(settings or QuerySettings(), None if clock is None else clock.boot_seconds)
     scope = Scope(params, now)
     limit = _limit(query, params)
+    snapshot = snapshot.view()
     known = statistics or SnapshotStatistics(snapshot, scope)
     matching = Matching(snapshot, scope, spending, known).inside(query.pattern)
     try:

@@ -30,18 +30,22 @@ class _Seen:
     nodes: dict[str, tuple[StateKey, NodeRows]] = field(default_factory=dict[str, tuple[StateKey, NodeRows]])
     edges: dict[str, tuple[StateKey, EdgeRows]] = field(default_factory=dict[str, tuple[StateKey, EdgeRows]])
     lock: threading.RLock = field(default_factory=threading.RLock)
-    counted: int = -1  # what `growth` said when bytes were last counted
+    counted: int = field(default_factory=lambda: growth.count)  # what `growth` said when bytes were last counted
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Thread-safe. Holding one keeps what it has resolved in memory; nothing else does."""
+    """Thread-safe. One that is only held keeps nothing in memory: whoever runs on it works with a `view`."""
 
     manifest: Manifest
     catalog: Catalog
     tables: TableOpener
     residency: Residency
     _seen: _Seen = field(default_factory=_Seen, init=False, repr=False, compare=False)
+
+    def view(self) -> Snapshot:
+        """The same state for one operation: what it resolves stays in memory until it ends, whatever the budget drops."""
+        return Snapshot(self.manifest, self.catalog, self.tables, self.residency)
 
     def pin(self, type_id: str) -> TablePin | None:
         entry = self.manifest.types.get(type_id)
