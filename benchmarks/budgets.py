@@ -20,7 +20,7 @@ from benchmarks.graphs import (
     reading_code,
 )
 from benchmarks.report import Row, Section, Verdict, judged
-from omnigraph.engine.graph import Graph
+from omnigraph.engine.graph import Graph, open_graph
 from support.proxy import S3Proxy, Seen
 
 
@@ -54,7 +54,7 @@ def count_budgets(proxy: S3Proxy, uri: str, *, rows: int, repeats: int) -> list[
     make_readings(uri, rows)
     graph = owned(uri)
     counter = _Counter(proxy, repeats)
-    found = [*_writes(counter, graph, rows), *_branches(counter, graph)]
+    found = [*_writes(counter, graph, rows), *_branches(counter, graph), _guest_write(counter, uri)]
     return [*found, *_reads(counter, uri, rows)]
 
 
@@ -100,6 +100,15 @@ def _writes(counter: _Counter, graph: Graph, rows: int) -> list[Counted]:
             lambda n: graph.mutate(INSERT_EDGE, {"from": reading_code(n), "to": reading_code(n + 1)}),
         ),
     ]
+
+
+def _guest_write(counter: _Counter, uri: str) -> Counted:
+    """A process that does not own the graph asks for the head before each write."""
+    guest = open_graph(uri)
+    guest.mutate(INSERT_READING, code="first of a guest")
+    return counter.count(
+        "insert one keyed row, not owning the graph", None, lambda n: guest.mutate(INSERT_READING, code=f"guest{n}")
+    )
 
 
 def _branches(counter: _Counter, graph: Graph) -> list[Counted]:
