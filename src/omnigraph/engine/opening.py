@@ -14,6 +14,7 @@ from typing import Any
 
 from omnigraph.ambient import Clock, SystemClock, fresh_ulid, random_hex
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.lanes import lanes_of
 from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.publication import publish_version
 from omnigraph.engine.schema_change import mint_id
@@ -132,6 +133,7 @@ def _core(
         clock=clock,
         residency=_residency(),
         limits=LoadLimits.from_environment(),
+        lanes=lanes_of(store),
     )
     if fence is not None:
         core.fence = fence

@@ -1,0 +1,84 @@
+"""Writers of one branch take turns, in one process and between those of a host, so that none starves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import omnigraph
+from omnigraph.engine.lanes import Lanes
+
+SCHEMA = "node Port { code: String @key }"
+ROUNDS = 12
+
+WRITER = """
+import sys
+import omnigraph
+graph = omnigraph.open(sys.argv[1])
+for number in range(int(sys.argv[3])):
+    graph.load([{"type": "Port", "data": {"code": f"{sys.argv[2]}-{number}"}}], mode="append", progress=False)
+"""
+
+
+def test_handles_of_one_process_share_the_lanes_of_a_root(tmp_path: Path) -> None:
+    omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    first, second = (omnigraph.open(tmp_path / "g") for _ in range(2))
+    assert first.core.lanes is second.core.lanes
+    failures: list[BaseException] = []
+
+    def write(name: str) -> None:
+        graph = omnigraph.open(tmp_path / "g")
+        try:
+            for number in range(ROUNDS):
+                graph.load([{"type": "Port", "data": {"code": f"{name}-{number}"}}], mode="append", progress=False)
+        except BaseException as error:  # a thread's failure is the test's to show
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert first.query("query q() { match { $p: Port } return { count($p) as n } }").scalar() == 4 * ROUNDS
+
+
+def test_processes_that_write_without_pause_all_come_through(tmp_path: Path) -> None:
+    omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "g")]
+    writers = [subprocess.Popen([*command, name, str(ROUNDS)], stderr=subprocess.PIPE) for name in "abc"]
+    for writer in writers:
+        _, said = writer.communicate(timeout=240)
+        assert writer.returncode == 0, said.decode()
+    graph = omnigraph.open(tmp_path / "g")
+    assert graph.query("query q() { match { $p: Port } return { count($p) as n } }").scalar() == 3 * ROUNDS
+
+
+def test_a_lane_that_cant_be_had_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with Lanes(str(tmp_path / "file")).enter("main"):
+        pass
+
+
+def test_a_lane_is_taken_in_arrival_order() -> None:
+    lanes, order, started = Lanes(), list[int](), threading.Barrier(2)
+    threads: list[threading.Thread] = []
+
+    def enter(number: int) -> None:
+        started.wait()
+        with lanes.enter("main"):
+            order.append(number)
+
+    with lanes.enter("main"):
+        for number in range(5):
+            threads.append(threading.Thread(target=enter, args=(number,)))
+            threads[-1].start()
+            started.wait()
+            while len(lanes._waiting["main"]) <= number:
+                pass
+    for thread in threads:
+        thread.join()
+    assert order == [0, 1, 2, 3, 4]
+    assert lanes._waiting == {}
