@@ -7,6 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 import omnigraph
 from omnigraph.engine.lanes import Lanes
 
@@ -59,6 +61,12 @@ def test_processes_that_write_without_pause_all_come_through(tmp_path: Path) -> 
 def test_a_lane_that_cant_be_had_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with Lanes(str(tmp_path / "file")).enter("main"):
+        pass
+
+
+def test_a_holder_that_stands_still_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.engine.lanes._WAIT_SECONDS_MAX", 0.05)
+    with Lanes(str(tmp_path)).enter("main"), Lanes(str(tmp_path)).enter("main"):
         pass
 
 

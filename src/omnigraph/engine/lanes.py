@@ -19,6 +19,12 @@ from omnigraph.store.base import Store
 
 FOLDER = ".lanes"
 
+_PAUSE_SECONDS = 0.002
+_PAUSE_SECONDS_MAX = 0.02
+_WAIT_SECONDS_MAX = 10.0
+
+_sleeper = threading.Event()  # never set: for waiting
+
 
 class Lanes:
     """The lanes of one graph root. A lane exists while somebody is in it. `folder`: where lock files may lie, if anywhere."""
@@ -59,7 +65,7 @@ class Lanes:
             yield
             return
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _wait_for(descriptor)
             yield
         finally:
             os.close(descriptor)
@@ -73,6 +79,21 @@ def lanes_of(store: Store) -> Lanes:
 @cache
 def _lanes(uri: str, local_path: str | None) -> Lanes:
     return Lanes(None if local_path is None else os.path.join(local_path, FOLDER))
+
+
+def _wait_for(descriptor: int) -> None:
+    """Take the lock, or go on without it: a holder that was stopped must not stop the others."""
+    pause = _PAUSE_SECONDS
+    waited = 0.0
+    while waited < _WAIT_SECONDS_MAX:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            _sleeper.wait(pause)
+            waited += pause
+            pause = min(pause * 1.5, _PAUSE_SECONDS_MAX)
+        else:
+            return
 
 
 def _opened(folder: str, name: str) -> int | None:
