@@ -29,6 +29,11 @@ class Bindings:
     nodes: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])  # int32 vertex numbers
     edges: Mapping[str, EdgeColumn] = field(default_factory=dict[str, EdgeColumn])
 
+    @property
+    def width(self) -> int:
+        """How many variables there are."""
+        return len(self.nodes) + len(self.edges)
+
     def take(self, index: np.ndarray) -> Bindings:
         """The assignments at these places, repeats allowed."""
         return Bindings(
@@ -54,6 +59,8 @@ class Bindings:
     def keeping(self, names: Iterable[str]) -> Bindings:
         """Only these variables."""
         kept = set(names)
+        if kept.issuperset(self.nodes) and kept.issuperset(self.edges):
+            return self
         return Bindings(
             self.length,
             {name: values for name, values in self.nodes.items() if name in kept},

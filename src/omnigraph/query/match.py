@@ -7,7 +7,7 @@ of the outer variables that they use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -31,6 +31,7 @@ from omnigraph.query.plan import (
     Statistics,
     free_variables,
     plan_pattern,
+    variables,
 )
 from omnigraph.query.residency.edges import Side
 from omnigraph.query.rowcolumns import AssignmentColumns
@@ -56,9 +57,12 @@ class Matching:
         return AssignmentColumns(self.snapshot, self.types, bindings)
 
 
-def match_pattern(matching: Matching, pattern: Pattern, start: Bindings | None = None) -> Bindings:
-    """The assignments of a block; `start` holds those of the enclosing block's variables.
+def match_pattern(
+    matching: Matching, pattern: Pattern, wanted: Set[str], start: Bindings | None = None, *, once: bool = False
+) -> Bindings:
+    """The assignments of a block, each with the `wanted` variables only; `start` holds those of the enclosing block's.
 
+    With `once`, assignments that agree in what is wanted are one: who asks whether there are any need not count them.
     `matching` is that of the inside. Raises LimitExceeded, QueryTimeout, StorageFailure.
     """
     bindings = start or Bindings(1)
@@ -69,7 +73,7 @@ def match_pattern(matching: Matching, pattern: Pattern, start: Bindings | None =
         outer=outer | dict.fromkeys(bindings.edges, ""),
         assignments=bindings.length,
     )
-    for step in plan.steps:
+    for step, needed in zip(plan.steps, plan.needed(wanted), strict=True):
         matching.spending.check_time()
         match step:
             case Start():
@@ -84,6 +88,10 @@ def match_pattern(matching: Matching, pattern: Pattern, start: Bindings | None =
                 bindings = _correlated(matching, step.block, bindings)
             case _:
                 assert_never(step)
+        kept = bindings.keeping(needed)
+        if once and kept.width < bindings.width:
+            kept = kept.distinct()[0]
+        bindings = kept
     return bindings
 
 
@@ -226,7 +234,8 @@ def _correlated(matching: Matching, block: Block, bindings: Bindings) -> Binding
     asked, place = bindings.keeping(free_variables(block)).distinct()
     inside = matching.inside(block.pattern)
     marked = asked.with_node(MARK, np.arange(asked.length, dtype=np.int64))
-    found = match_pattern(inside, block.pattern, marked)
+    wanted = {MARK} | (frozenset[str]() if block.argument is None else variables(block.argument))
+    found = match_pattern(inside, block.pattern, wanted, marked, once=block.func is None)
     marks = found.nodes[MARK]
     if block.func is None:
         holds = np.zeros(asked.length, bool)

@@ -6,7 +6,7 @@ variables are bound. The answer never depends on the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -115,6 +115,28 @@ Step = Start | Expand | Close | Keep | Correlate
 @dataclass(frozen=True, slots=True)
 class Plan:
     steps: tuple[Step, ...]
+
+    def needed(self, wanted: Set[str]) -> list[frozenset[str]]:
+        """After each step: the variables that a later step reads, and those wanted of the answer."""
+        needed = [frozenset(wanted)]
+        for step in self.steps[:0:-1]:
+            needed.append(needed[-1] | read_by(step))
+        return needed[::-1] if self.steps else []
+
+
+def read_by(step: Step) -> frozenset[str]:
+    """The variables that a step reads of the assignments it is given."""
+    match step:
+        case Start():
+            return frozenset()
+        case Expand():
+            return frozenset((step.hop.left if step.from_left else step.hop.right,))
+        case Close():
+            return frozenset((step.hop.left, step.hop.right))
+        case Keep():
+            return variables(step.filter)
+        case Correlate():
+            return free_variables(step.block)
 
 
 def variables(expr: Expr) -> frozenset[str]:

@@ -26,7 +26,7 @@ from omnigraph.query.expressions import Scope, evaluated_array
 from omnigraph.query.limits import QuerySettings, Spending
 from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
-from omnigraph.query.plan import Statistics
+from omnigraph.query.plan import Statistics, variables
 from omnigraph.query.relational.aggregates import aggregate
 from omnigraph.query.relational.keys import comparable, shown
 from omnigraph.query.relational.tail import Groups, SortKey, Tail, choose_tail
@@ -59,12 +59,23 @@ def run_read(
     known = statistics or SnapshotStatistics(snapshot, scope)
     matching = Matching(snapshot, scope, spending, known).inside(query.pattern)
     try:
-        bindings = match_pattern(matching, query.pattern)
+        bindings = match_pattern(matching, query.pattern, _wanted(query))
         run = _Run(query, matching, limit, tail)
         table = run.aggregated(bindings) if query.aggregated else run.plain(bindings)
     finally:
         snapshot.recount()
     return QueryOutput(table, tuple(spelled_type(item.expr) for item in query.items))
+
+
+def _wanted(query: ReadQuery) -> set[str]:
+    """The variables that an answer is made of; an ordered one without groups is ordered by the ids of all that are named."""
+    wanted: set[str] = set()
+    for each in (*query.items, *query.order):
+        wanted |= variables(each.expr)
+    if query.order and not query.aggregated:
+        wanted.update(node.name for node in query.pattern.nodes)
+        wanted.update(hop.edge_var for hop in query.pattern.hops if hop.edge_var is not None)
+    return wanted
 
 
 def _limit(query: ReadQuery, params: Mapping[str, object]) -> int | None:
