@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -265,3 +267,19 @@ def test_a_key_knows_python_records_with_native_values_again(graph: Graph) -> No
     assert load(graph, record, idempotency_key="k").replayed
     assert first.commit.counts["node:Vessel"].inserted == 1
     assert '"built":"2024-01-05"' in records(graph)[0]
+
+
+def test_whole_numbers_that_pandas_keeps_as_floats_are_integers(graph: Graph) -> None:
+    frame = pd.DataFrame({"name": ["A", "B"], "rank": [1, None]})
+    graph.load(frame, mode="append", type="Sailor")
+    assert sorted(line.split('"data":')[1] for line in records(graph)) == ['{"name":"A","rank":1}}', '{"name":"B"}}']
+    with pytest.raises(InvalidData, match=r"I32\?"):
+        graph.load(pd.DataFrame({"name": ["A"], "rank": [1.5]}), mode="append", type="Sailor")
+
+
+def test_a_bar_ends_with_the_reading(graph: Graph, capsys: pytest.CaptureFixture[str]) -> None:
+    load(graph, VESSEL_1, progress=True)
+    first = capsys.readouterr().err
+    assert "records" in first
+    time.sleep(0.3)
+    assert capsys.readouterr().err == ""

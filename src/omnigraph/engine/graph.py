@@ -24,7 +24,7 @@ from omnigraph.engine.load.operation import LoadOperation, Mode
 from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.namespaces import Branches, Commits, Schema
 from omnigraph.engine.opening import init_core, open_core
-from omnigraph.engine.progress import Progress, reporter
+from omnigraph.engine.progress import Progress, reporting
 from omnigraph.engine.read import run_query
 from omnigraph.engine.receipts import (
     Commit,
@@ -227,10 +227,10 @@ class Graph(AbstractContextManager["Graph"]):
         Raises InvalidRequest for an unknown type, the errors of the selector, StorageFailure.
         """
         state = pinned(self._core, self._context.selector(branch, snapshot), self.branch)
-        report = reporter(progress, "export")
         if out is None:
-            return export_pieces(state, types=types, progress=report)
-        return export_to(state, out, types=types, progress=report)
+            return export_pieces(state, types=types, progress=progress if callable(progress) else None)
+        with reporting(progress, "export") as report:
+            return export_to(state, out, types=types, progress=report)
 
     def export_stream(
         self, *, types: list[str] | None = None, branch: str | None = None, snapshot: str | None = None
@@ -342,9 +342,7 @@ class Graph(AbstractContextManager["Graph"]):
         source, digest = load_source(data, type), None
         if idempotency_key is not None:
             source, digest = digest_of(source, self._core.limits)
-        operation = LoadOperation(
-            self._core, source, mode, progress=reporter(progress, "load"), accept_gzip=accept_gzip
-        )
+        operation = LoadOperation(self._core, source, mode, progress=progress, accept_gzip=accept_gzip)
         key = idempotency(
             idempotency_key,
             actor=self.actor,

@@ -49,7 +49,8 @@ class MergeOperation:
         if not self._fast_forwards(target, ancestry.bases):
             raise NotAvailable(
                 f"'{source.branch}' and '{target.branch}' both changed since they parted:"
-                " merging such branches is not part of this version."
+                " merging such branches is not part of this version. Branch anew from"
+                f" '{target.branch}', write the change again there, and merge that."
             )
         self.outcome = "fast_forward"
         absorbed = taken_in(core.history, source.lineage, ancestry)

@@ -71,7 +71,8 @@ class SchemaOperation:
             raise SchemaChangeRefused("The schema change has a step that can't be applied.", plan.to_list())
         if plan.loses_data and not self.allow_data_loss:
             raise SchemaChangeRefused(
-                "The schema change drops rows or values that exist; allow it with allow_data_loss.", plan.to_list()
+                "The schema change drops rows or values that exist; allow it with allow_data_loss (on the command line --allow-data-loss).",
+                plan.to_list(),
             )
         if not plan.text_changed:
             return None

@@ -106,19 +106,25 @@ def _column(entity: EntityType, name: str, values: pa.ChunkedArray, to: pa.DataT
         or kind == to
         or (text and pa.types.is_string(to))
         or (any(numbers) and pa.types.is_floating(to))
-        or (numbers[0] and pa.types.is_integer(to))
+        or (any(numbers) and pa.types.is_integer(to))  # pandas keeps integers with nulls as floats
         or (pa.types.is_date(kind) and pa.types.is_date(to))
         or (pa.types.is_timestamp(kind) and pa.types.is_timestamp(to))
         or (_is_list(kind) and _is_list(to))
     )
     if not fits:
-        raise _refused(entity, name, f"a column of {kind} does not fit")
+        raise _refused(entity, name, f"a column of {kind} does not fit {_wanted(entity, name)}")
     try:
         if pa.types.is_timestamp(kind) and kind.tz is None:
             values = values.cast(pa.timestamp(kind.unit, "UTC"))
         return values.cast(to, safe=not pa.types.is_floating(to))
     except pa.ArrowInvalid:
-        raise _refused(entity, name, "a value does not fit the property's type") from None
+        raise _refused(entity, name, f"a value does not fit {_wanted(entity, name)}") from None
+
+
+def _wanted(entity: EntityType, name: str) -> str:
+    """The type of a column as the schema spells it."""
+    found = entity.property(name)
+    return "String" if found is None else found.type.spelling()
 
 
 def _is_list(kind: pa.DataType) -> bool:

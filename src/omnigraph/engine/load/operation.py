@@ -15,12 +15,13 @@ from omnigraph.ambient import random_bytes
 from omnigraph.engine.constraints import existing_id, last_of_each_id, repeated_id
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.identity import LINE_NUMBER
-from omnigraph.engine.load.batch import LoadBatch, ReportProgress, TypeRows
+from omnigraph.engine.load.batch import LoadBatch, TypeRows
 from omnigraph.engine.load.frames import read_frame
 from omnigraph.engine.load.input import Frame, LoadData
 from omnigraph.engine.load.records import read_records
 from omnigraph.engine.lookups import NO_ADDRESSES, find_ids, one_array
 from omnigraph.engine.plan import Footprint, TypeChange, WritePlan
+from omnigraph.engine.progress import Progress, reporting
 from omnigraph.engine.validate import FinalState, FinalType
 from omnigraph.errors import ReadSetConflict
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
@@ -42,13 +43,13 @@ class LoadOperation:
         source: LoadData,
         mode: Mode,
         *,
-        progress: ReportProgress | None = None,
+        progress: Progress = False,
         accept_gzip: bool = True,
     ) -> None:
         self._core = core
         self._source = source
         self.mode: Mode = mode
-        self._progress = progress
+        self._progress: Progress = progress
         self._accept_gzip = accept_gzip
         self._now_ms = core.clock.now_us() // 1_000
         self._randomness = random_bytes(10)
@@ -69,13 +70,14 @@ class LoadOperation:
             if isinstance(self._source, Frame):
                 batch = read_frame(self._source, snapshot.catalog, limits)
             else:
-                batch = read_records(
-                    self._source,
-                    snapshot.catalog,
-                    limits=limits,
-                    progress=self._progress,
-                    accept_gzip=self._accept_gzip,
-                )
+                with reporting(self._progress, "load") as report:
+                    batch = read_records(
+                        self._source,
+                        snapshot.catalog,
+                        limits=limits,
+                        progress=report,
+                        accept_gzip=self._accept_gzip,
+                    )
             batch = batch.with_ids(now_ms=self._now_ms, randomness=self._randomness)
             self._read = snapshot.manifest.schema, batch
             self.loaded = tuple((each.entity, each.rows.num_rows) for each in batch.types)
