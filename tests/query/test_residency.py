@@ -257,7 +257,8 @@ def test_below_a_tiny_limit_answers_stay_right_and_the_oldest_entries_go(ask: As
         assert ask(graph, "match { $v callsAt $p } return { $v.title, $p.title }").table.num_rows == 3
     budget = graph.residency.budget
     assert budget.evictions > 0
-    assert budget.bytes <= max(300, max((sum(dict(e.parts()).values()) for e, _ in budget._entries.values())))
+    largest = max(sum(dict(kept.entry.parts()).values()) for kept in budget._kept.values())
+    assert budget.bytes <= max(300, largest)
 
 
 def test_branches_share_the_dictionary_and_the_versions_that_they_have_in_common(ask: Ask) -> None:
@@ -286,9 +287,8 @@ def test_versions_behind_the_head_do_not_pile_up(ask: Ask, harbour_graph: Memory
     for number in range(40):
         ask(harbour_graph, "match { $a follows $b } return { $a.title }")
         harbour_graph.put(edges={"Follows": {"again": ("1", "2", {"lag": number})}})
-    states = [key for key in harbour_graph.residency.budget.held() if isinstance(key, residency_module.StateKey)]
     follows = harbour_graph.catalog.edges["Follows"].id
-    assert len([key for key in states if key.type_id == follows]) <= 10
+    assert len(harbour_graph.residency.budget.held(("G", follows))) <= 10
 
 
 def test_a_dictionary_that_was_dropped_meets_no_state_with_the_old_numbers(
@@ -297,7 +297,7 @@ def test_a_dictionary_that_was_dropped_meets_no_state_with_the_old_numbers(
     text = "match { $a follows $b } return { $a.title, $b.title } order { $a.title, $b.title }"
     expected = ask(harbour_graph, text).table.to_pylist()
     residency = harbour_graph.residency
-    residency.budget.drop([key for key in residency.budget.held() if isinstance(key, tuple)])
+    residency.budget.drop(residency.budget.held("keys"))
     harbour_graph.put({"Vessel": {"0": {"imo": 0, "title": "Zed", "status": "active"}}})
     ask(harbour_graph, "match { $v: Vessel { imo: 0 } } return { $v.title }")  # numbers this vessel first
     assert ask(harbour_graph, text).table.to_pylist() == expected
@@ -339,7 +339,7 @@ def test_a_snapshot_that_is_merely_held_keeps_nothing_in_memory(ask: Ask, harbou
     assert isinstance(query, ReadQuery)
     run_read(query, held, {}, now=drawn.NOW)
     find_nodes(held, "Vessel", pa.array(["1"]))
-    entries = [entry for entry, _ in harbour_graph.residency.budget._entries.values()]
+    entries = [kept.entry for kept in harbour_graph.residency.budget._kept.values()]
     states = [
         weakref.ref(getattr(entry, part))
         for entry in entries
@@ -348,6 +348,7 @@ def test_a_snapshot_that_is_merely_held_keeps_nothing_in_memory(ask: Ask, harbou
     ]
     del entries
     assert len(states) >= 4
-    harbour_graph.residency.budget.drop(harbour_graph.residency.budget.held())
+    budget = harbour_graph.residency.budget
+    budget.drop([key for group in budget.groups() for key in budget.held(group)])
     gc.collect()
     assert [each() for each in states] == [None] * len(states)

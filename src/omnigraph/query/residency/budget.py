@@ -10,6 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.errors import InvalidRequest
@@ -39,18 +40,29 @@ class Held(Protocol):
     def parts(self) -> Iterable[tuple[int, int]]: ...
 
 
+@dataclass(slots=True)
+class _Kept:
+    entry: Held
+    group: Hashable
+    parts: dict[int, int]
+    used: int
+
+
 class MemoryBudget:
     """A least-recently-used store of entries below `limit` bytes. Thread-safe.
 
-    The newest entry always stays, even alone above the limit: the query that asked for it needs it now.
+    The newest entry always stays, even alone above the limit: the query that asked for it needs it now. Entries belong to
+    groups, so that what is kept of one table is found without looking at everything.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._entries: OrderedDict[Hashable, tuple[Held, dict[int, int]]] = OrderedDict()
-        self._held: dict[int, list[int]] = {}  # part -> [bytes, holders]
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._groups: dict[Hashable, set[Hashable]] = {}
+        self._parts: dict[int, list[int]] = {}  # part -> [bytes, holders]
         self._bytes = 0
         self._evictions = 0
+        self._uses = 0
         self._lock = threading.Lock()
 
     @property
@@ -64,58 +76,70 @@ class MemoryBudget:
     def get(self, key: Hashable) -> Held | None:
         """The entry, which thereby becomes the most recently used."""
         with self._lock:
-            found = self._entries.get(key)
+            found = self._kept.get(key)
             if found is None:
                 return None
-            self._entries.move_to_end(key)
-            return found[0]
+            self._uses += 1
+            found.used = self._uses
+            self._kept.move_to_end(key)
+            return found.entry
 
-    def put(self, key: Hashable, entry: Held) -> None:
-        """Keep an entry, or count it anew after it grew; others are dropped until the limit holds."""
+    def put(self, key: Hashable, entry: Held, *, group: Hashable) -> None:
+        """Keep an entry, in place of one with the same key; others are dropped until the limit holds."""
         parts = dict(entry.parts())
         with self._lock:
-            old = self._entries.pop(key, None)
-            for part, size in parts.items():
-                holding = self._held.setdefault(part, [0, 0])
-                self._bytes += size - holding[0]
-                holding[0] = size
-                holding[1] += 1
-            if old is not None:
-                self._release(old[1])
-            self._entries[key] = (entry, parts)
-            while self._bytes > self.limit and len(self._entries) > 1:
-                _, (_, oldest) = self._entries.popitem(last=False)
-                self._evictions += 1
-                self._release(oldest)
+            self._put(key, entry, group, parts)
 
     def recount(self, key: Hashable, entry: Held) -> None:
-        """Count an entry's parts anew, if it is kept and they changed."""
+        """Count an entry's parts anew, if it is still kept and they changed."""
         parts = dict(entry.parts())
         with self._lock:
-            kept = self._entries.get(key)
-            if kept is None or kept[0] is not entry or kept[1] == parts:
-                return
-        self.put(key, entry)
+            kept = self._kept.get(key)
+            if kept is not None and kept.entry is entry and kept.parts != parts:
+                self._put(key, entry, kept.group, parts)
 
     def drop(self, keys: Iterable[Hashable]) -> None:
         with self._lock:
             for key in keys:
-                old = self._entries.pop(key, None)
-                if old is not None:
-                    self._release(old[1])
+                self._remove(key)
 
-    def held(self) -> list[Hashable]:
-        """All keys, least recently used first."""
+    def held(self, group: Hashable) -> list[Hashable]:
+        """The keys of a group, least recently used first."""
         with self._lock:
-            return list(self._entries)
+            return sorted(self._groups.get(group, ()), key=lambda key: self._kept[key].used)
 
-    def _release(self, parts: Mapping[int, int]) -> None:
-        for part in parts:
-            holding = self._held[part]
+    def groups(self) -> list[Hashable]:
+        with self._lock:
+            return list(self._groups)
+
+    def _put(self, key: Hashable, entry: Held, group: Hashable, parts: dict[int, int]) -> None:
+        for part, size in parts.items():
+            holding = self._parts.setdefault(part, [0, 0])
+            self._bytes += size - holding[0]
+            holding[0] = size
+            holding[1] += 1
+        self._remove(key)
+        self._uses += 1
+        self._kept[key] = _Kept(entry, group, parts, self._uses)
+        self._groups.setdefault(group, set()).add(key)
+        while self._bytes > self.limit and len(self._kept) > 1:
+            self._remove(next(iter(self._kept)))
+            self._evictions += 1
+
+    def _remove(self, key: Hashable) -> None:
+        gone = self._kept.pop(key, None)
+        if gone is None:
+            return
+        members = self._groups[gone.group]
+        members.discard(key)
+        if not members:
+            del self._groups[gone.group]
+        for part in gone.parts:
+            holding = self._parts[part]
             holding[1] -= 1
             if holding[1] == 0:
                 self._bytes -= holding[0]
-                del self._held[part]
+                del self._parts[part]
 
 
 def limit_from_environment(environ: Mapping[str, str] | None = None) -> int:

@@ -44,7 +44,7 @@ class AddressBlock:
 
     def find(self, wanted: np.ndarray) -> np.ndarray:
         """int64 row numbers, −1 for an address that is not here."""
-        if len(self.addresses) == 0:
+        if len(self.addresses) == 0 or len(wanted) == 0:
             return np.full(len(wanted), -1, np.int64)
         order = self._order
         at = np.searchsorted(self.addresses, wanted, sorter=order)

@@ -122,8 +122,10 @@ class KeyDictionary:
     def add(self, keys: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """Vertex numbers of the keys; those never seen get the next numbers."""
         values = _flat(keys)
-        if len(values) == 0:
-            return np.empty(0, np.int32)
+        if len(values) <= _SINGLY:
+            found = self._tiers.find(values)
+            if len(found) == 0 or found.min() >= 0:
+                return found
         coded = values.dictionary_encode()
         distinct = coded.dictionary
         found = self._tiers.find(distinct)

@@ -40,6 +40,10 @@ class StateKey:
     pin: TablePin | None
     dictionaries: tuple[int, ...]
 
+    @property
+    def group(self) -> tuple[str, str]:
+        return self.graph, self.type_id
+
     def of_same_type(self, other: StateKey) -> bool:
         """Whether both number their vertices alike and are versions of one type."""
         return (self.graph, self.type_id, self.dictionaries) == (other.graph, other.type_id, other.dictionaries)
@@ -94,7 +98,7 @@ class Residency:
         self._lock = threading.Lock()
         self._flights: dict[object, _Flight] = {}
         self._serials = itertools.count(1)
-        self._superseded: set[StateKey] = set()
+        self._superseded: dict[tuple[str, str], set[StateKey]] = {}
         self._folding: set[tuple[str, str]] = set()
         self._folder: ThreadPoolExecutor | None = None
         self._folds: list[Future[None]] = []
@@ -106,7 +110,7 @@ class Residency:
             found = cast("_Numbered | None", self.budget.get(key))
             if found is None:
                 found = _Numbered(next(self._serials), KeyDictionary())
-                self.budget.put(key, found)
+                self.budget.put(key, found, group="keys")
         return found.serial, found.dictionary
 
     def nodes(self, key: StateKey, dictionary: KeyDictionary, tables: TableOpener) -> NodeRows:
@@ -123,7 +127,7 @@ class Residency:
             return cast(_S, found)
         if key.pin is None:
             state = load(None)
-            self.budget.put(key, state)
+            self.budget.put(key, state, group=key.group)
             return state
         with self._lock:
             flight = self._flights.setdefault(key, _Flight())
@@ -136,7 +140,7 @@ class Residency:
                 if found is None:
                     found = load(tables.open(key.pin))
                     self.counters.rebuilds += 1
-                    self.budget.put(key, found)
+                    self.budget.put(key, found, group=key.group)
                 return cast(_S, found)
         finally:
             with self._lock:
@@ -151,7 +155,8 @@ class Residency:
         """
         pin = key.pin
         assert pin is not None
-        for other in self._held_states(key.in_same_folder)[-1:]:
+        known = [other for other in self._states(key.group) if key.in_same_folder(other)]
+        for other in known[-1:]:
             state = cast("State | None", self.budget.get(other))
             if state is None or other.pin is None:
                 continue
@@ -168,14 +173,13 @@ class Residency:
             return follower
         return None
 
-    def _held_states(self, wanted: Callable[[StateKey], bool]) -> list[StateKey]:
-        """Keys of states in memory, least recently used first."""
-        return [key for key in self.budget.held() if isinstance(key, StateKey) and wanted(key)]
+    def _states(self, group: tuple[str, str]) -> list[StateKey]:
+        """The states of a type that are in memory, least recently used first."""
+        return cast("list[StateKey]", self.budget.held(group))
 
     def recount(self, key: StateKey, state: State) -> None:
         """Count a state's bytes anew after columns or adjacency became resident."""
-        if self.budget.get(key) is state:
-            self.budget.recount(key, state)
+        self.budget.recount(key, state)
 
     def adopt(self, tables: TableOpener, old: Manifest, new: Manifest, changes: Mapping[str, RowDelta]) -> None:
         """Take over what a publication changed: `changes` by type id, from `old`'s pin to `new`'s.
@@ -192,8 +196,7 @@ class Residency:
     def _adopt_type(
         self, tables: TableOpener, graph: str, type_id: str, before: TablePin | None, after: TablePin, delta: RowDelta
     ) -> None:
-        held = self._held_states(lambda k: (k.graph, k.type_id, k.pin) == (graph, type_id, before))
-        for key in held:
+        for key in [key for key in self._states((graph, type_id)) if key.pin == before]:
             state = cast("State | None", self.budget.get(key))
             if state is None or not _fits(state, delta):
                 continue
@@ -204,7 +207,7 @@ class Residency:
             self._supersede(key)
 
     def _keep(self, key: StateKey, follower: State) -> None:
-        self.budget.put(key, follower)
+        self.budget.put(key, follower, group=key.group)
         if follower.overlay_size > _overlay_share(follower):
             self._fold_soon(key, follower)
 
@@ -217,13 +220,14 @@ class Residency:
 
     def _supersede(self, key: StateKey) -> None:
         """Versions behind a head go after a few more, unless someone still reads them."""
+        known = self._states(key.group)
         with self._lock:
-            self._superseded.add(key)
-        behind = self._held_states(lambda k: k in self._superseded and key.of_same_type(k))
-        surplus = behind[:-_SUPERSEDED_KEPT]
+            behind = self._superseded.setdefault(key.group, set())
+            behind.add(key)
+            behind.intersection_update(known)
+            surplus = [other for other in known if other in behind][:-_SUPERSEDED_KEPT]
+            behind.difference_update(surplus)
         self.budget.drop(surplus)
-        with self._lock:
-            self._superseded.difference_update(surplus)
 
     def _fold_soon(self, key: StateKey, state: State) -> None:
         line = (key.graph, key.type_id)
@@ -240,7 +244,7 @@ class Residency:
         try:
             folded = state.folded()
             if self.budget.get(key) is state:
-                self.budget.put(key, folded)
+                self.budget.put(key, folded, group=key.group)
                 self.counters.folds += 1
         finally:
             with self._lock:
