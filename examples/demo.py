@@ -120,12 +120,12 @@ def suggestions(url: str, root: Path) -> list[Suggestion]:
     ]
 
 
-def introduce(url: str, root: Path) -> None:
+def introduce(url: str, root: Path, invitation: str) -> None:
     counts = json.loads((EXAMPLE / "facts.json").read_text())["counts"]
     nodes = counts["Synset"] + counts["Word"]
     edges = sum(counts.values()) - nodes
     print(f"\nAn excerpt of WordNet, {nodes:,} nodes and {edges:,} edges, is served at {url}")
-    print("\nAsk it from another terminal, in this folder:\n")
+    print(f"\n{invitation}\n")
     for each in suggestions(url, root):
         print(f"  # {each.title}\n  {shlex.join(each.command)}\n")
 
@@ -144,7 +144,7 @@ def serve(root: Path, port: int) -> int:
     prepare(root)
     with server(root, port) as process:
         try:
-            introduce(f"http://127.0.0.1:{port}", root)
+            introduce(f"http://127.0.0.1:{port}", root, "Ask it from another terminal, in this folder:")
             print("Ctrl-C ends it; the graph stays in ./demo.", flush=True)
             return process.wait()
         except KeyboardInterrupt:
@@ -159,7 +159,7 @@ def check() -> int:
         url = f"http://127.0.0.1:{port}"
         prepare(root)
         with server(root, port) as process:
-            introduce(url, root)
+            introduce(url, root, "It is asked by these commands, and then stopped and removed:")
             right = reported(answers(asks(url), json.loads((EXAMPLE / "facts.json").read_text())))
             failed = [each.title for each in suggestions(url, root) if not works(each)]
         if process.returncode:
@@ -181,7 +181,7 @@ def main() -> int:
         signal.signal(told_to_end, signal.default_int_handler)
     try:
         return check() if chosen.check else serve(CHECKOUT / "demo", chosen.port)
-    except RuntimeError as failed:
+    except (RuntimeError, omnigraph.OmnigraphError) as failed:  # such as: another demo holds ./demo
         print(f"demo: {failed}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

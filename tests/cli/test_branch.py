@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from support.command_line import Run
@@ -41,8 +42,9 @@ def test_a_deleted_branch_can_be_brought_back_as_the_answer_says(run: Run, harbo
     gone = run("branch", "delete", "a", "--store", harbour)
     assert gone.out.startswith("branch a deleted, 1 commit not in main\n")
     assert names(run, harbour) == ["main"]
-    undo = gone.out.splitlines()[1].split()[2:]
-    assert run(*undo, "--store", harbour).code == 0
+    undo = shlex.split(gone.out.splitlines()[1])
+    assert undo[:2] == ["undo:", "omnigraph"]
+    assert run(*undo[2:]).code == 0
     assert names(run, harbour) == ["main", "a"]
 
 

@@ -26,6 +26,12 @@ def test_validate_of_a_good_folder_names_its_graphs(run: Run, cluster: Path) -> 
     assert (done.code, done.json) == (0, {"status": "ok", "findings": [], "graphs": ["atlas", "north"]})
 
 
+def test_validate_counts_in_english(run: Run, cluster: Path) -> None:
+    assert run("cluster", "validate", "--config", cluster).out == "no findings; 2 graphs: atlas, north\n"
+    (cluster / "cluster.yaml").write_text("version: 1\nstorage: data\ngraphs: {atlas: {schema: harbour.pg}}\n")
+    assert run("cluster", "validate", "--config", cluster).out == "no findings; 1 graph: atlas\n"
+
+
 def test_apply_makes_what_is_missing_and_then_nothing(run: Run, cluster: Path) -> None:
     again = run("cluster", "apply", "--config", cluster, "--json")
     assert again.code == 0

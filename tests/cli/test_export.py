@@ -32,3 +32,11 @@ def test_a_file_is_written_whole_and_json_tells_of_it(run: Run, harbour: Path, t
 
 def test_json_without_a_file_would_be_two_kinds_of_output(run: Run, harbour: Path) -> None:
     assert run("export", harbour, "--json").code == 2
+
+
+def test_a_path_that_no_file_can_take_is_refused_before_the_graph_is_opened(run: Run, tmp_path: Path) -> None:
+    places = {"/nope/x": "No such file or directory", "/dev/null": "this is not a regular file", ".": "Is a directory"}
+    for out, reason in places.items():
+        refused = run("export", tmp_path / "no graph", "--out", out)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.startswith(f"error[bad_request]: --out {out}: {reason}"), refused.err

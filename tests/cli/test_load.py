@@ -41,7 +41,13 @@ def test_json_is_the_receipt(run: Run, harbour: Path) -> None:
 def test_the_mode_is_never_guessed(run: Run, harbour: Path) -> None:
     refused = run("load", harbour, "--data", "-", stdin=THIRD)
     assert refused.code == 2
-    assert "--mode" in refused.err
+    assert "error[bad_request]: Missing option --mode overwrite|append|merge.\n" in refused.err
+
+
+def test_a_file_that_cannot_be_read_is_named_as_it_was_written(run: Run, tmp_path: Path) -> None:
+    for data, reason in (("nofile.jsonl", "No such file or directory"), ("..", "Is a directory")):
+        refused = run("load", tmp_path / "no graph", "--data", data, "--mode", "append")
+        assert (refused.code, refused.err) == (2, f"error[bad_request]: --data {data}: {reason}.\n")
 
 
 def test_a_refused_record_is_named_by_its_line_and_loads_nothing(run: Run, harbour: Path, tmp_path: Path) -> None:

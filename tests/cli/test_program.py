@@ -6,6 +6,7 @@ import contextlib
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command_line import Run
+from support.command_line import HARBOUR, Run
 
 PROGRAM = [sys.executable, "-c", "from omnigraph.cli.main import main; main()"]
 HEAVY = {"lance", "pyarrow", "duckdb", "graphblas", "numpy", "lark", "rich", "yaml", "structlog", "obstore"}
@@ -47,6 +48,29 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(harbour: Path) -> None
         process.wait(timeout=60)
         assert process.stderr.read().decode() == ""
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("redirection", "reason"),
+    [
+        (">&-", "Standard output is closed."),
+        (">/dev/full", "Standard output can't be written: No space left on device."),
+    ],
+)
+def test_an_answer_that_cannot_be_written_is_one_line_and_a_failure(
+    harbour: Path, redirection: str, reason: str
+) -> None:
+    for words in (["export", str(harbour)], ["branch", "list", "--store", str(harbour), "--json"]):
+        line = shlex.join([*PROGRAM, *words, "--quiet"])
+        done = subprocess.run(["sh", "-c", f"{line} {redirection}"], stderr=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode, done.stderr) == (1, f"error[output_failed]: {reason}\n")
+
+
+def test_a_write_whose_receipt_is_lost_is_not_said_to_have_failed(harbour: Path) -> None:
+    line = shlex.join([*PROGRAM, "branch", "create", "a", "--store", str(harbour)])
+    done = subprocess.run(["sh", "-c", f"{line} >/dev/full"], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "--idempotency-key" in done.stderr.splitlines()[-1]
 
 
 def test_ctrl_c_ends_with_130_and_no_traceback(harbour: Path) -> None:
@@ -129,3 +153,13 @@ def test_a_person_is_asked_before_harm_and_may_decline(cluster: Path) -> None:
     code, shown = in_terminal(["branch", "delete", "a", *place, "--json"])
     assert (code, "consent_required" in shown) == (2, True)
     assert in_terminal(["branch", "delete", "a", *place], answer=b"y\n")[0] == 0
+
+
+def test_who_is_asked_about_a_loss_is_told_of_which_graph_and_of_what(harbour: Path, tmp_path: Path) -> None:
+    (tmp_path / "narrower.pg").write_text(HARBOUR.read_text().replace("berth: String?  ", ""))
+    words = ["schema", "apply", str(harbour), "--schema", str(tmp_path / "narrower.pg"), "--allow-data-loss"]
+    code, shown = in_terminal(words, answer=b"n\n")
+    assert code == 1
+    assert (
+        f"Applying the schema to {harbour} may drop rows or values that exist: edge:CallsAt.berth. Go ahead?" in shown
+    )

@@ -45,10 +45,13 @@ def test_plan_ends_with_1_for_what_apply_would_refuse(run: Run, harbour: Path, n
     planned = run("schema", "plan", harbour, "--schema", narrower)
     assert planned.code == 1
     assert "warning OG-DS-104 drop_property edge:CallsAt.berth" in planned.out
+    assert planned.out.endswith("\nrefused: rows or values would be dropped; allow it with --allow-data-loss\n")
     assert run("schema", "plan", harbour, "--schema", narrower, "--allow-data-loss").code == 0
     (tmp_path / "never.pg").write_text(HARBOUR.read_text().replace("rank: I32?", "rank: String?"))
     refused = run("schema", "plan", harbour, "--schema", tmp_path / "never.pg", "--json")
     assert (refused.code, refused.json["supported"]) == (1, False)
+    told = run("schema", "plan", harbour, "--schema", tmp_path / "never.pg")
+    assert told.out.endswith("\nrefused: a step can't be applied\n")
 
 
 def test_apply_is_one_commit(run: Run, harbour: Path, wider: Path) -> None:
@@ -63,6 +66,7 @@ def test_a_refused_step_is_shown_with_its_code(run: Run, harbour: Path, narrower
     refused = run("schema", "apply", harbour, "--schema", narrower)
     assert refused.code == 1
     assert refused.err.splitlines()[1].startswith("error[schema_change_refused]: ")
+    assert "--allow-data-loss" in refused.err
     assert refused.err.splitlines()[2].startswith("  warning OG-DS-104 drop_property edge:CallsAt.berth: ")
 
 
@@ -70,6 +74,7 @@ def test_losing_data_needs_consent_even_on_this_disk(run: Run, harbour: Path, na
     words = ("schema", "apply", str(harbour), "--schema", str(narrower), "--allow-data-loss")
     refused = run(*words, "--json")
     assert (refused.code, refused.json["code"]) == (2, "consent_required")
+    assert refused.json["error"].startswith(f"Applying the schema to {harbour} may drop ")
     assert refused.json["command_outcome"] == {"execution": "not_started", "effects": "none", "action": "fix"}
     assert run(*words, "--yes").code == 0
 

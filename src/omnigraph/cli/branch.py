@@ -47,7 +47,7 @@ def delete(session: Session, name: str) -> None:
     session.consent(f"Deleting branch {name}")
     with session.writing() as graph:
         result = session.send(lambda: graph.branches.delete(name))
-    emit_receipt(session, result, deleted_text(result))
+    emit_receipt(session, result, deleted_text(result, session.here))
 
 
 @command("merge", takes="any", writes=True)
@@ -68,7 +68,8 @@ def merge(
 ) -> None:
     """Take the changes of branch SOURCE into another branch.
 
-    This version merges where the target did not change since the two parted.
+    This version merges where the target did not change since the two parted. Where both changed, branch anew from the
+    target and write the change again.
     """
     if delete_branch and not dry_run:
         session.consent(f"Deleting branch {source} after the merge")

@@ -9,6 +9,7 @@ from omnigraph.cli.command import command, group
 from omnigraph.cli.errors import Exit, UsageRefused
 from omnigraph.cli.output import Listing, emit_json, emit_listing, emit_text
 from omnigraph.cli.progress import waiting
+from omnigraph.cli.receipts import counted
 from omnigraph.cli.scope import ClusterTarget, check_taken, resolve
 from omnigraph.cli.session import Session
 
@@ -37,7 +38,9 @@ def validate(session: Session, config: str | None) -> int:
     if session.json:
         emit_json({"status": "ok", "findings": [], "graphs": graphs})
     else:
-        emit_text(f"no findings; {len(graphs)} graphs: {', '.join(graphs)}" if graphs else "no findings; no graphs")
+        emit_text(
+            f"no findings; {counted(len(graphs), 'graph')}: {', '.join(graphs)}" if graphs else "no findings; no graphs"
+        )
     return Exit.DONE
 
 

@@ -63,6 +63,17 @@ class Declined(OmnigraphError):
         super().__init__("Not confirmed; nothing was done.", effects="none")
 
 
+class OutputFailed(OmnigraphError):
+    """The answer could not be written. Exit 1. A write whose receipt is lost may have taken effect."""
+
+    default_code = "output_failed"
+    default_status = 500
+    default_retry = "fix"
+
+    def __init__(self, reason: str, *, write_sent: bool = False) -> None:
+        super().__init__(reason, retry="reconcile" if write_sent else None, effects="unknown" if write_sent else None)
+
+
 class WaitOver(OmnigraphError):
     """A wait ran out; what was waited for goes on. Exit 5. `answer` is what is known so far."""
 

@@ -7,7 +7,7 @@ import click
 from omnigraph.cli import options
 from omnigraph.cli.command import command
 from omnigraph.cli.errors import UsageRefused
-from omnigraph.cli.output import emit, emit_json
+from omnigraph.cli.output import check_writable, emit, emit_json
 from omnigraph.cli.progress import progress
 from omnigraph.cli.session import Session
 
@@ -23,11 +23,12 @@ def export(
 ) -> None:
     """Write all entities as NDJSON load records, nodes before edges.
 
-    A load of it in overwrite mode gives an equal graph. --json says what was written and goes with --out.
+    A load of it in overwrite mode gives an equal graph, unless a member of a key was renamed. --json says what was written and goes with --out.
     """
     to_file = out not in (None, "-")
     if session.json and not to_file:
         raise UsageRefused("An export is one record a line on stdout: --json goes with --out PATH.")
+    check_writable(out)
     chosen = list(types) or None
     with session.reading(uri) as graph, progress(session, "export", "bytes") as report:
         if not to_file:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli import terminal
-from omnigraph.cli.errors import Interrupted, UsageRefused, WaitOver, failure_body
+from omnigraph.cli.errors import Interrupted, OutputFailed, UsageRefused, WaitOver, failure_body
 from omnigraph.cli.output import emit_json
 from omnigraph.cli.session import Session
 from omnigraph.cli.values import shell_line
@@ -28,7 +28,10 @@ _ADVICE = {
 
 
 def report_failure(error: OmnigraphError, session: Session, usage: click.UsageError | None = None) -> None:
-    """One object on stdout with --json, else lines on stderr."""
+    """One object on stdout with --json, else lines on stderr; those also where stdout itself is at fault."""
+    if isinstance(error, OutputFailed):
+        sys.stderr.write("\n".join(failure_lines(error, session)) + "\n")
+        return
     if session.json or (usage is not None and "--json" in session.words):
         emit_json(failure_body(error, session.progressed))
         return

@@ -13,7 +13,7 @@ from omnigraph.cli.errors import UsageRefused
 from omnigraph.cli.progress import progress
 from omnigraph.cli.receipts import emit_receipt, loaded_text
 from omnigraph.cli.session import Session
-from omnigraph.cli.source import named
+from omnigraph.cli.source import check_readable, named
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -43,10 +43,11 @@ def load(
 ) -> None:
     """Load records into a branch, all or nothing. - is stdin."""
     session.source_name = named(data)
+    check_readable(data, "--data")
     if mode == "overwrite":
         session.consent("Overwriting replaces every type that occurs in the data", uri=uri)
     with session.writing(uri) as graph, progress(session, "load", "bytes") as report:
-        content = _content(graph, data, type_name, from_ or branch)
+        content = _content(graph, data, type_name, branch if from_ is None else from_)
         key = session.key(idempotency_key)
         result = session.send(
             lambda: graph.load(
@@ -70,7 +71,7 @@ def _content(graph: Graph, path: str, type_name: str | None, branch: str | None)
     if is_frame(path):
         if type_name is None:
             raise UsageRefused("A file of columns does not say of which type its rows are: add --type NAME.")
-        catalog = graph.on(branch or graph.branch).schema.types
+        catalog = graph.on(graph.branch if branch is None else branch).schema.types
         return read_frame_file(path, catalog.nodes.get(type_name) or catalog.edge_by_word(type_name))
     if type_name is not None:
         raise UsageRefused("--type goes with .parquet, .arrow and .csv files; records name their types themselves.")

@@ -14,7 +14,7 @@ import click
 
 from omnigraph._version import __version__
 from omnigraph.cli.command import LazyGroup
-from omnigraph.cli.errors import Exit, Interrupted, UsageRefused, exit_code
+from omnigraph.cli.errors import Exit, Interrupted, OutputFailed, UsageRefused, exit_code
 from omnigraph.cli.session import Session
 from omnigraph.errors import InternalError, OmnigraphError
 
@@ -59,19 +59,22 @@ class _Program(LazyGroup):
     def _run(self, words: list[str], session: Session, extra: dict[str, Any]) -> int:
         try:
             done = super().main(words, PROGRAM, standalone_mode=False, obj=session, **extra)
-            sys.stdout.flush()
+            _flush()
             return done if isinstance(done, int) else Exit.DONE
         except click.exceptions.NoArgsIsHelpError as asked:
             sys.stderr.write(asked.format_message() + "\n")
             return Exit.USAGE
         except click.UsageError as error:
-            return self._failed(UsageRefused(error.format_message()), session, usage=error)
+            return self._failed(UsageRefused(_usage_text(error)), session, usage=error)
         except click.ClickException as error:
             return self._failed(UsageRefused(error.format_message()), session)
         except BrokenPipeError:
             return Exit.FAILED  # whoever read has gone; there is nobody to tell
         except (KeyboardInterrupt, click.Abort):
             return self._failed(Interrupted(write_sent=session.progressed.sent), session)
+        except OutputFailed as error:
+            sent = session.progressed.writes and session.progressed.sent
+            return self._failed(OutputFailed(error.message, write_sent=sent), session)
         except OmnigraphError as error:
             return self._failed(error, session)
         except Exception as error:  # a fault of this program: one line, and the frames with --verbose
@@ -82,8 +85,8 @@ class _Program(LazyGroup):
 
         try:
             report_failure(error, session, usage)
-            sys.stdout.flush()
-        except BrokenPipeError:
+            _flush()
+        except (BrokenPipeError, OutputFailed):
             pass  # the exit code still says it
         return exit_code(error, session.progressed)
 
@@ -99,11 +102,31 @@ def _unexpected(error: Exception, session: Session) -> InternalError:
     return InternalError(message)
 
 
-def _detach_closed_stdout() -> None:
-    """A reader that went away must not make the interpreter complain at its end."""
+def _usage_text(error: click.UsageError) -> str:
+    """As click says it, but a missing choice in one line."""
+    param = error.param if isinstance(error, click.MissingParameter) else None
+    if isinstance(param, click.Option) and isinstance(param.type, click.Choice):
+        return f"Missing option {param.opts[0]} {'|'.join(map(str, param.type.choices))}."
+    return error.format_message()
+
+
+def _flush() -> None:
+    """Raises BrokenPipeError, OutputFailed. A process that was started without a stdout has nothing to flush."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.flush()
     except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(f"Standard output can't be written: {error.strerror}.") from None
+
+
+def _detach_closed_stdout() -> None:
+    """A reader that went away must not make the interpreter complain at its end."""
+    try:
+        _flush()
+    except (BrokenPipeError, OutputFailed):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

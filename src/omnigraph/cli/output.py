@@ -6,7 +6,9 @@ only the forms for people look at single cells, and only at as many as are shown
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import terminal
-from omnigraph.cli.errors import UsageRefused
+from omnigraph.cli.errors import OutputFailed, UsageRefused
 from omnigraph.cli.operator_config import Output, TableSettings
 
 if TYPE_CHECKING:
@@ -50,27 +52,65 @@ def chosen_output(asked: Output | None, *, json: bool, standing: Output | None, 
     return "table" if out is None and terminal.stdout_is_terminal() else "jsonl"
 
 
-def emit(pieces: Iterable[bytes], out: str | None) -> None:
-    """Write to stdout, or whole to a file. Raises UsageRefused if the file can't be written."""
+def check_writable(out: str | None) -> None:
+    """Raises UsageRefused for a path that no file can take; asked before there is an answer."""
     if out is None or out == "-":
+        return
+    folder = os.path.dirname(os.path.abspath(out))
+    try:
+        os.stat(os.path.join(folder, ""))
+        kind = os.stat(out).st_mode if os.path.exists(out) else stat.S_IFREG
+    except OSError as error:
+        raise UsageRefused(f"--out {out}: {error.strerror}.") from None
+    if stat.S_ISDIR(kind) or out.endswith(os.sep):
+        raise UsageRefused(f"--out {out}: {os.strerror(errno.EISDIR)}.")
+    if not stat.S_ISREG(kind):  # a device's name would be taken by a file
+        raise UsageRefused(f"--out {out}: this is not a regular file; redirect standard output to it.")
+    if not os.access(folder, os.W_OK):
+        raise UsageRefused(f"--out {out}: {os.strerror(errno.EACCES)}.")
+
+
+def emit(pieces: Iterable[bytes], out: str | None) -> None:
+    """Write to stdout, or whole to a file.
+
+    Raises UsageRefused for a file that can't be made, OutputFailed for one or a stdout that does not take it all.
+    """
+    if out is None or out == "-":
+        _to_stdout(pieces)
+    else:
+        _to_file(pieces, out)
+
+
+def _to_stdout(pieces: Iterable[bytes]) -> None:
+    if sys.stdout is None:  # so Python starts when it is closed
+        raise OutputFailed("Standard output is closed.")
+    try:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
-        return
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(f"Standard output can't be written: {error.strerror}.") from None
+
+
+def _to_file(pieces: Iterable[bytes], out: str) -> None:
     folder, name = os.path.split(os.path.abspath(out))
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
     except OSError as error:
-        raise UsageRefused(f"--out can't be written: {error.strerror}.") from None
+        raise UsageRefused(f"--out {out}: {error.strerror}.") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, out)
-    except BaseException:  # whatever ended it: no half-written file stays, and the cause goes on
+    except BaseException as error:  # whatever ended it: no half-written file stays, and the cause goes on
         with suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise OutputFailed(f"--out {out}: {error.strerror}.") from None
         raise
 
 

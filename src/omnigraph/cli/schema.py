@@ -45,12 +45,17 @@ def plan(session: Session, uri: str | None, schema: str, allow_data_loss: bool) 
     text = schema_text(session, schema)
     with session.reading(uri) as graph:
         result = graph.schema.plan(text)
-    loses = any(step["severity"] == "warning" for step in result.steps)
+    refusal = None
+    if not result.supported:
+        refusal = "a step can't be applied"
+    elif _losses(result.steps) and not allow_data_loss:
+        refusal = "rows or values would be dropped; allow it with --allow-data-loss"
     if session.json:
         emit_json(result.to_dict())
     else:
-        emit_text(_steps_text(result.steps))
-    return Exit.DONE if result.supported and (allow_data_loss or not loses) else Exit.FAILED
+        refused = () if refusal is None else (f"refused: {refusal}",)
+        emit_text("\n".join([_steps_text(result.steps), *refused]))
+    return Exit.DONE if refusal is None else Exit.FAILED
 
 
 @command("apply", takes="store", writes=True)
@@ -67,8 +72,14 @@ def apply(session: Session, uri: str | None, schema: str, allow_data_loss: bool,
     text = schema_text(session, schema)
     if cluster_around(root.uri) is not None:
         raise UsageRefused("This graph belongs to a cluster: change its schema with omnigraph cluster apply.")
+
+    def dropped() -> str:
+        with session.reading(uri) as graph:
+            return ": " + (", ".join(_losses(graph.schema.plan(text).steps)) or "none as it stands")
+
     if allow_data_loss:
-        session.consent("Applying the schema may drop rows or values that exist", even_locally=True)
+        deed = f"Applying the schema to {root.uri} may drop rows or values that exist"
+        session.consent(deed, even_locally=True, detail=dropped)
     with session.writing(uri) as graph, waiting(session, "schema"):
         result = session.send(lambda: graph.schema.apply(text, allow_data_loss=allow_data_loss, message=message))
     if session.json:
@@ -76,6 +87,11 @@ def apply(session: Session, uri: str | None, schema: str, allow_data_loss: bool,
         return
     done = "nothing to change" if result.commit is None else f"applied; commit {result.commit.graph_commit_id}"
     emit_text("\n".join([_steps_text(result.steps), done]) if result.steps else done)
+
+
+def _losses(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the steps drop that holds rows or values."""
+    return list(dict.fromkeys(str(step["entity"]) for step in steps if step["severity"] == "warning"))
 
 
 def _steps_text(steps: Sequence[Mapping[str, Any]]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from omnigraph.cli import terminal
 from omnigraph.cli.errors import ConsentRequired, Declined, Progressed
 from omnigraph.cli.operator_config import OperatorConfig, Output, Place, read_operator_config
-from omnigraph.cli.output import Form, chosen_output
+from omnigraph.cli.output import Form, check_writable, chosen_output
 from omnigraph.cli.scope import Addressing, Root, ScopeClass, StoreTarget, check_taken, locate, resolve
 from omnigraph.cli.terminal import Color
 
@@ -116,6 +116,7 @@ class Session:
     ) -> Form:
         """How the answer is to look. Raises UsageRefused for options that contradict each other."""
         out = None if out == "-" else out
+        check_writable(out)
         output = chosen_output(cast("Output | None", asked), json=self.json, standing=self._standing_output(), out=out)
         return Form(output, out, meta, self.color, self.config.table, neutralize_formulas)
 
@@ -148,7 +149,7 @@ class Session:
         self.heed_logs()
         from omnigraph.engine.graph import open_graph
 
-        yield open_graph(root.uri, branch=root.branch or "main", actor=self.actor, mode="r")
+        yield open_graph(root.uri, branch=_branch(root), actor=self.actor, mode="r")
 
     @contextmanager
     def writing(self, uri: str | None = None) -> Generator[Graph]:
@@ -158,7 +159,7 @@ class Session:
         from omnigraph.engine.graph import open_graph
 
         with root.lock():
-            graph = open_graph(root.uri, branch=root.branch or "main", actor=self.actor)
+            graph = open_graph(root.uri, branch=_branch(root), actor=self.actor)
             self.echo(graph.uri)
             yield graph
 
@@ -194,13 +195,23 @@ class Session:
         self._key = given
         return given
 
-    def consent(self, deed: str, *, even_locally: bool = False, uri: str | None = None) -> None:
-        """Ask before harm (interfaces.md 12.5). Raises ConsentRequired if nobody can be asked, Declined."""
+    def consent(
+        self,
+        deed: str,
+        *,
+        even_locally: bool = False,
+        uri: str | None = None,
+        detail: Callable[[], str] = str,
+    ) -> None:
+        """Ask before harm (interfaces.md 12.5). Raises ConsentRequired if nobody can be asked, Declined.
+
+        `detail` adds to the deed what only the graph knows; it is called when somebody will be asked, and not before.
+        """
         if self.yes or (not even_locally and self.root(uri).local):
             return
         if self.json or not terminal.can_ask():
             raise ConsentRequired(f"{deed} needs consent: add --yes.")
-        sys.stderr.write(f"{deed}. Go ahead? [y/N] ")
+        sys.stderr.write(f"{deed}{detail()}. Go ahead? [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise Declined
@@ -212,6 +223,10 @@ class Session:
     @property
     def environ(self) -> Mapping[str, str]:
         return os.environ
+
+
+def _branch(root: Root) -> str:
+    return "main" if root.branch is None else root.branch  # an empty name is refused by the engine, it is not main
 
 
 def _log_line(logger: object, method: str, event: MutableMapping[str, Any]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import sys
 from typing import Any
 
@@ -21,6 +24,20 @@ def read_text(path: str, option: str) -> str:
         raise UsageRefused(f"{option} {path}: this is not UTF-8 text.") from None
     except OSError as error:
         raise UsageRefused(f"{option} {path}: {error.strerror}.") from None
+
+
+def check_readable(path: str, option: str) -> None:
+    """Raises UsageRefused for a file that can't be read. Does not open it: what a pipe holds can be read only once."""
+    if path == "-":
+        return
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise UsageRefused(f"{option} {path}: {error.strerror}.") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise UsageRefused(f"{option} {path}: {os.strerror(errno.EISDIR)}.")
+    if not os.access(path, os.R_OK):
+        raise UsageRefused(f"{option} {path}: {os.strerror(errno.EACCES)}.")
 
 
 def named(path: str) -> str:

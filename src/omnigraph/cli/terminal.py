@@ -10,10 +10,10 @@ from typing import IO, Literal
 Color = Literal["auto", "always", "never"]
 
 
-def is_terminal(stream: IO[str]) -> bool:
-    """False for a closed or replaced stream as well."""
+def is_terminal(stream: IO[str] | None) -> bool:
+    """False for a closed or replaced stream as well, and for one that the process was started without."""
     try:
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     except ValueError:
         return False
 
@@ -39,7 +39,7 @@ def height() -> int:
     return shutil.get_terminal_size((100, 24)).lines
 
 
-def wants_color(choice: Color, stream: IO[str]) -> bool:
+def wants_color(choice: Color, stream: IO[str] | None) -> bool:
     """`auto`: on a terminal, unless NO_COLOR is set to anything or the terminal is dumb."""
     if choice != "auto":
         return choice == "always"
