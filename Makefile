@@ -32,8 +32,8 @@ faults: setup ## fault schedules and random histories at length (SEEDS=n, FIRST=
 	OMNIGRAPH_FAULT_SEEDS=$(or $(SEEDS),1000) OMNIGRAPH_FAULT_FIRST=$(or $(FIRST),0) OMNIGRAPH_DEEP_SCHEDULES=1 \
 		$(BIN)/pytest -n $(JOBS) --timeout 0 tests/faults tests/manifest/test_publish_schedules.py
 
-bench: setup ## measure against storage, other databases and the budgets; one report
-	$(BIN)/python -m benchmarks
+bench: setup ## count requests, compare with other engines, write docs/benchmarks.md (DATA=folder of all WordNet; QUICK=1: small, writes nothing)
+	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)")
 
 wordnet: setup ## load all WordNet on a folder and on S3 and check every known answer (DATA=folder with the .jsonl.gz files)
 	@$(BIN)/python -m examples.wordnet.everywhere "$(DATA)"

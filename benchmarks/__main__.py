@@ -23,7 +23,7 @@ from benchmarks.latency import latency_section, rate_of
 from benchmarks.load_ratio import load_section, measure_load
 from benchmarks.local_rate import disk_seconds, measure_local_rate, rate_section
 from benchmarks.manifest_size import largest_manifest, size_section
-from benchmarks.report import Section, document, section_text
+from benchmarks.report import Section, document, filled, section_text
 from benchmarks.servers import object_storage
 from benchmarks.startup import measure_help, startup_section
 from benchmarks.traversal import measure_traversal, traversal_section
@@ -131,15 +131,18 @@ def preface(data: WordNet, seconds: float) -> str:
     """Where and with what."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
     load = os.getloadavg()[0]
-    return f"""# Benchmarks
-
-Written by `make bench` and by nothing else. Requests are counted at a proxy in front of a real S3 server (SeaweedFS);
-ratios are of times taken in turns within this one run, by medians. Times themselves depend on the machine and on what
-else it did: {os.cpu_count()} processors, {platform.system()} {platform.machine()}, load {load:.1f} at the end, Python
-{platform.python_version()}, {seconds / 60:.0f} minutes in all.
-
-{versions}. Data of the ratios: {data.name}. A verdict stands beside a number only where there is a target:
-met, **missed**, or not yet (the work that the target is about is still to come)."""
+    machine = (
+        "Written by `make bench` and by nothing else. Requests are counted at a proxy in front of a real S3 server "
+        "(SeaweedFS); ratios are of times taken in turns within this one run, by medians. Times themselves depend on the "
+        f"machine and on what else it did: {os.cpu_count()} processors, {platform.system()} {platform.machine()}, load "
+        f"{load:.1f} at the end, {seconds / 60:.0f} minutes in all."
+    )
+    verdicts = (
+        "A verdict stands beside a number only where there is a target: met, **missed**, or not yet (the work that the "
+        "target is about is still to come)."
+    )
+    with_what = f"Python {platform.python_version()}, {versions}. Data of the ratios: {data.name}."
+    return "\n\n".join(["# Benchmarks", *map(filled, (machine, with_what, verdicts))])
 
 
 def arguments() -> argparse.Namespace:

@@ -171,9 +171,9 @@ _READS_UNTIL_RESIDENT = 8
 def budget_section(counted: list[Counted], *, rows: int) -> Section:
     return Section(
         "Storage requests",
-        "A warm process that owns the graph, as the server does; S3 through a counting proxy; one graph, a table of "
-        f"{rows:,} rows with an index on the id. Lance's own requests are included; the greatest of several repeats. "
-        "“Upstream” is what the upstream project's notes of v0.16 say.",
+        "A warm process that owns the graph, as a server with the lock does; S3 through a counting proxy; one graph, a "
+        f"table of {rows:,} rows with an index on the id. Lance's own requests are included; the greatest of several "
+        "repeats. “Upstream” is what the upstream project's notes of v0.16 say.",
         ("operation", "requests", "at most", "upstream", "made of"),
         tuple(
             Row(
@@ -181,5 +181,14 @@ def budget_section(counted: list[Counted], *, rows: int) -> Section:
                 Verdict.NONE if c.most is None else judged(c.kept),
             )
             for c in counted
+        ),
+        (
+            (
+                "On object storage this version has no lock: there a server asks for the head before each write and read, "
+                "one request more, as in the row “not owning the graph”. Each one-row write adds a small file to its "
+                "table, and the first query of a new process reads the keys of every such file, until tables are "
+                "compacted, which is still to come. A column that is not in memory is looked up row by row a few times "
+                "before it is read whole."
+            ),
         ),
     )

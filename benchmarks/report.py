@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -58,7 +59,12 @@ def section_text(section: Section) -> str:
     header = (*section.header, "")
     lines = [(*row.cells, row.verdict.value) for row in section.rows]
     table = _table(header, lines, numbers=_number_columns(section))
-    return "\n\n".join([f"## {section.title}", section.about, table, *section.notes])
+    return "\n\n".join([f"## {section.title}", filled(section.about), table, *map(filled, section.notes)])
+
+
+def filled(text: str) -> str:
+    """A paragraph in lines of 120 characters."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _number_columns(section: Section) -> set[int]:

@@ -45,6 +45,6 @@ def wordnet(folder: Path | None, scratch: Path) -> WordNet:
 
 
 WITHOUT = (
-    "All WordNet was not there (give its folder with `--data` or OMNIGRAPH_WORDNET): these numbers are of the small excerpt "
+    "All WordNet was not there (name its folder by `make bench DATA=…` or OMNIGRAPH_WORDNET): these numbers are of the small excerpt "
     "in `examples/wordnet`, where fixed costs weigh more, and say nothing about the targets."
 )
