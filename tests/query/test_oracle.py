@@ -73,7 +73,7 @@ def check(query: ReadQuery, params: dict[str, Any], graph: Graph, snapshot: Snap
         assert same_cell(row, right), (row, right)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     data=st.data(),
     graph=drawn.graphs(),

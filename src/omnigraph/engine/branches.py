@@ -57,13 +57,14 @@ def create_branch(
     """
     check_branch_name(name)
     with core.writing(name):
+        captured_at = core.clock.boot_seconds()
         target = core.heads.state(name)
         if isinstance(target, KnownHead) and target.live:
             return _taken(core, target, idempotency, from_, actor)
         source = fork_source(core, from_, idempotency)
         refuse_lookalike(core, name)
         built = forked(target, source.manifest, nonce=random_hex(32), created_from=source.created_from)
-        result = publish_version(core, built, target, staged_at=core.clock.boot_seconds(), kind="branch_create")
+        result = publish_version(core, built, target, staged_at=captured_at, kind="branch_create")
         if isinstance(result, Published):
             return _created(core, result.manifest, from_, actor)
         if result.actual.live:
@@ -123,6 +124,7 @@ def delete_branch(
         raise InvalidRequest("The branch main can't be deleted.")
     check_branch_name(name)
     with core.writing(name):
+        captured_at = core.clock.boot_seconds()
         head = core.head(name)
         life = head.life if expected_life is None else expected_life
         for _ in range(_DELETE_ATTEMPTS):
@@ -131,7 +133,7 @@ def delete_branch(
             _refuse_descendants(core, head)
             unmerged = _unmerged(core, head)
             built = deletion(head, nonce=random_hex(32))
-            result = publish_version(core, built, head, staged_at=core.clock.boot_seconds(), kind="branch_delete")
+            result = publish_version(core, built, head, staged_at=captured_at, kind="branch_delete")
             if isinstance(result, Published):
                 failed = mark_deleted(core.store, result.manifest)
                 if failed is not None:

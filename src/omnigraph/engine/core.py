@@ -18,6 +18,7 @@ from omnigraph.engine.lanes import Lanes
 from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.schemas import SchemaStore
 from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.keys import check_branch_name
 from omnigraph.manifest.lineage import LogReader
 from omnigraph.manifest.model import Manifest
 from omnigraph.manifest.publish import FenceOpen, FenceState
@@ -85,7 +86,11 @@ class GraphCore:
 
     @contextmanager
     def writing(self, branch: str) -> Generator[None]:
-        """Around every write: the right to write first, then this branch's turn. Raises what the guard raises."""
+        """Around every write: the right to write first, then this branch's turn.
+
+        Raises InvalidRequest for what can't be a branch name, and what the guard raises.
+        """
+        check_branch_name(branch)
         with self.write_guard(), self.lanes.enter(branch):
             yield
 

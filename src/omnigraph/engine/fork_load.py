@@ -27,11 +27,12 @@ def load_into_fork(core: GraphCore, request: WriteRequest, load: LoadOperation, 
     Raises AlreadyExists if the branch is live and was created from another one; what `write` raises.
     """
     check_branch_name(request.branch)
+    captured_at = core.clock.boot_seconds()
     target = core.heads.state(request.branch)
     if isinstance(target, KnownHead) and target.live:
         return _onto_live(core, request, target, from_)
     with core.writing(request.branch):
-        written = _forked(core, request, load, from_, target)
+        written = _forked(core, request, load, from_, target, captured_at)
     if written is not None:
         return written, True
     now_live = core.head(request.branch)
@@ -46,10 +47,9 @@ def _onto_live(core: GraphCore, request: WriteRequest, head: KnownHead, from_: s
 
 
 def _forked(
-    core: GraphCore, request: WriteRequest, load: LoadOperation, from_: str, target: HeadState
+    core: GraphCore, request: WriteRequest, load: LoadOperation, from_: str, target: HeadState, captured_at: float
 ) -> Written | None:
     """None if the branch came to be meanwhile."""
-    captured_at = core.clock.boot_seconds()
     source = fork_source(core, from_, request.idempotency)
     refuse_lookalike(core, request.branch)
     snapshot = core.snapshot(source.manifest)

@@ -91,6 +91,7 @@ def init_core(
     catalog = compile_schema(schema, mint=mint_id)
     clock = clock or SystemClock()
     store = store or open_store(uri, storage_options=storage_options)
+    captured_at = clock.boot_seconds()
     head = resolve_head(store, MAIN, clock=clock)
     if isinstance(head, NoHead):
         _probe(store, clock)
@@ -99,7 +100,7 @@ def init_core(
         digest = core.schemas.put(schema, catalog)
         draft = CommitDraft(nonce=random_hex(16), kind="genesis", actor=actor)
         built = genesis(graph=graph_id, schema=digest, draft=draft, now_us=clock.now_us(), nonce=random_hex(32))
-        result = publish_version(core, built, head, staged_at=clock.boot_seconds(), kind="init")
+        result = publish_version(core, built, head, staged_at=captured_at, kind="init")
         if isinstance(result, Published):
             return core
         head = result.actual

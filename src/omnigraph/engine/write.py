@@ -83,26 +83,27 @@ class _Writing:
 
     def run(self) -> Written:
         core, request = self._core, self._request
-        head = core.head(request.branch)
-        replayed = find_replay(core, head, request.idempotency)
+        first: KnownHead | None = None
+        seen: Commit | None = None
         while True:
+            captured_at = core.clock.boot_seconds()  # before the base is asked for: a sleep in between must count
+            head = core.head(request.branch)
+            if first is not None and head.life != first.life:
+                raise self._other_life(first)
+            replayed = find_replay(core, head, request.idempotency, base=seen)
             if replayed is not None:
                 return Written(replayed, head.manifest, None, replayed=True)
             self._check_condition(head)
-            captured_at = core.clock.boot_seconds()
-            snapshot = core.snapshot(head.manifest)
-            plan = request.operation.plan(snapshot)
+            plan = request.operation.plan(core.snapshot(head.manifest))
             if plan is None:
                 return Written(None, head.manifest, None)
-            done = self._publish(head, plan, captured_at)
-            if isinstance(done, Written):
-                return done
-            head, replayed = done
+            written = self._publish(head, plan, captured_at)
+            if written is not None:
+                return written
+            first, seen = first or head, head.manifest.head_commit
 
-    def _publish(
-        self, head: KnownHead, plan: WritePlan, captured_at: float
-    ) -> Written | tuple[KnownHead, Commit | None]:
-        """Stage and publish; the new head instead, if the plan must be made again on it."""
+    def _publish(self, head: KnownHead, plan: WritePlan, captured_at: float) -> Written | None:
+        """Stage and publish; None if the plan must be made again on the head as it is now."""
         core, request = self._core, self._request
         staged = stage_plan(core, head, plan)
         for _ in range(_REBASES_MAX):
@@ -129,7 +130,7 @@ class _Writing:
             moved = result.actual
             replayed = find_replay(core, moved, request.idempotency, base=head.manifest.head_commit)
             if replayed is not None:
-                return moved, replayed
+                return Written(replayed, moved.manifest, None, replayed=True)
             self._check_condition(moved)
             judged = verdict(plan.footprint, head.manifest, moved.manifest)
             if not isinstance(judged, Rebase):
@@ -137,7 +138,8 @@ class _Writing:
             head = moved
         return self._again(head, head, PrepareAgain("branch_head"))
 
-    def _again(self, head: KnownHead, moved: KnownHead, judged: PrepareAgain | OtherLife) -> tuple[KnownHead, None]:
+    def _again(self, head: KnownHead, moved: KnownHead, judged: PrepareAgain | OtherLife) -> None:
+        """Pause before another attempt. Raises ReadSetConflict, BranchNotFound if there may be none."""
         branch = self._request.branch
         if isinstance(judged, OtherLife):
             raise self._other_life(head)
@@ -152,7 +154,6 @@ class _Writing:
         jitter = low + (high - low) * int(random_hex(8), 16) / 2**32
         self._core.clock.sleep(min(jitter * 2.0 ** min(self._attempt, 8), _PAUSE_SECONDS_MAX))
         self._attempt += 1
-        return moved, None
 
     def _other_life(self, base: KnownHead) -> BranchNotFound | ReadSetConflict:
         """The branch that was written to is gone; whether a namesake lives decides the words."""
