@@ -463,3 +463,59 @@ def test_a_stopping_server_finishes_what_it_admitted_and_takes_nothing_new(fault
     assert [(g["state"], g["action"]) for g in graphs.json()["graphs"]] == [("stopping", "wait_for_restart")]
     served.operations.draining = False
     assert served.codes() == ["A"]
+
+
+# --- a name that is used again (BM-07)
+
+
+def test_a_branch_made_again_under_its_name_shows_nothing_of_the_one_before(served: Served, root: Path) -> None:
+    base = "".join(f'{{"type": "Port", "data": {{"code": "M{n}"}}}}\n' for n in range(5))
+    done(served.load(f"{NDJSON}?mode=append", base))
+    old = omnigraph.open(root / "graphs" / "atlas.omni").on("b")
+    hops = "query q() { match { $p: Port  $p ferry $q } return { $p.code as a, $q.code as b } order { a, b } }"
+    for turn in range(6):
+        done(served.post("/graphs/atlas/branches", {"name": "b"}))
+        lines = "".join(f'{{"type": "Port", "data": {{"code": "T{turn}-{n}"}}}}\n' for n in range(turn + 1))
+        lines += f'{{"edge": "Ferry", "from": "M0", "to": "T{turn}-0", "data": {{}}}}\n'
+        done(served.load(f"{NDJSON}?mode=append&branch=b", lines))
+        expected = [f"M{n}" for n in range(5)] + [f"T{turn}-{n}" for n in range(turn + 1)]
+        assert served.codes(branch="b") == expected
+        assert old.query("query q() { match { $p: Port } return { $p.code as c } order { c } }").scalars() == expected
+        found = done(served.post("/graphs/atlas/query", {"query": hops, "branch": "b"}))
+        assert found["rows"] == [{"a": "M0", "b": f"T{turn}-0"}]
+        done(served.delete("/graphs/atlas/branches/b"))
+        refused(served.post("/graphs/atlas/query", {"query": hops, "branch": "b"}), 404, "branch_not_found")
+        with pytest.raises(omnigraph.errors.BranchNotFound):
+            old.query(hops)
+    assert served.codes() == [f"M{n}" for n in range(5)]
+
+
+# --- a merge that fails, and who goes on (SM-02)
+
+
+def test_a_merge_that_fails_at_any_of_its_requests_stops_nobody_and_is_repeated(faulty: Faulty) -> None:
+    served = faulty.served
+    done(served.post("/graphs/atlas/branches", {"name": "aside"}))
+    merged: list[str] = []
+
+    def merge(name: str) -> Reply:
+        return served.post("/graphs/atlas/branches/merge", {"source": name})
+
+    def prepared(name: str) -> int:
+        """A branch with a commit; how many requests the store has seen when it is there."""
+        done(served.post("/graphs/atlas/branches", {"name": name}))
+        done(served.post(MUTATE, {"query": f'query add() {{ insert Port {{ code: "{name}" }} }}', "branch": name}))
+        merged.append(name)
+        return len(faulty.store.requests)
+
+    before = prepared("b0")
+    done(merge("b0"))
+    needed = len(faulty.store.requests) - before
+    assert needed >= 1
+    for number in range(1, needed + 1):
+        name = f"b{number}"
+        faulty.store.add(Rule(Refuse(StorageClass.DENIED), ordinal=prepared(name) + number))
+        refused(merge(name), 500, "storage_failure", effects="none")
+        done(served.post(MUTATE, {"query": f'query add() {{ insert Port {{ code: "{name}" }} }}', "branch": "aside"}))
+        assert done(merge(name))["outcome"] == "fast_forward"
+    assert served.codes() == sorted(merged)

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.cluster.config import ClusterConfig, GraphConfig, read_config
-from omnigraph.cluster.layout import GRAPHS_FOLDER, graph_id_of, graph_root
+from omnigraph.cluster.inventory import stored_graphs
+from omnigraph.cluster.layout import graph_root
 from omnigraph.cluster.ownership import acquire
 from omnigraph.engine.graph import Graph, init_graph, open_graph
-from omnigraph.errors import AlreadyExists, GraphNotFound, OmnigraphError, StorageFailure, StoragePhase
-from omnigraph.store.base import StoreError
-from omnigraph.store.open import open_store
+from omnigraph.errors import AlreadyExists, GraphNotFound, OmnigraphError
 
 Change = Literal["created", "schema_changed", "unchanged", "undeclared", "failed"]
 
@@ -70,15 +69,6 @@ def apply(
     return ApplyReport(config.storage, (*declared, *others))
 
 
-def stored_graphs(storage: str) -> list[str]:
-    """Ids of the graphs below a root, in byte order. One LIST. Raises StorageFailure."""
-    try:
-        folders = open_store(storage).list_folders(GRAPHS_FOLDER)
-    except StoreError as error:
-        raise StorageFailure("The list of graphs can't be read.", cls=error.cls, phase=StoragePhase.READ) from None
-    return [graph_id for folder in folders if (graph_id := graph_id_of(folder)) is not None]
-
-
 def _applied(config: ClusterConfig, declared: GraphConfig, actor: str | None, allow_data_loss: bool) -> GraphApplied:
     try:
         graph, created = _opened_or_made(graph_root(config.storage, declared.id), declared.schema, actor)
@@ -104,3 +94,6 @@ def _opened_or_made(root: str, schema: str, actor: str | None) -> tuple[Graph, b
 
 def _head(graph: Graph) -> str:
     return graph.head.graph_commit_id
+
+
+__all__ = ["ApplyReport", "GraphApplied", "apply", "stored_graphs"]

@@ -10,9 +10,13 @@ import os
 import sys
 from collections.abc import Sequence
 
+import structlog
+
 from omnigraph.errors import OmnigraphError
+from omnigraph.server.boot import Refused, applied_root, owning
 from omnigraph.server.logs import configure_logs
-from omnigraph.server.options import BadOptions, read_options
+from omnigraph.server.options import BadOptions, Options, read_options
+from omnigraph.server.shutdown import Shutdown
 
 REFUSED = 1
 
@@ -22,16 +26,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = read_options(arguments, os.environ)
         configure_logs(options.log_format, options.log_level)
-        from omnigraph.server.process import Refused, serve  # loads the engine, which help and refusals don't need
-
-        try:
-            return serve(options)
-        except Refused as error:
-            return _refused(str(error))
-    except BadOptions as error:
+        return _run(options, Shutdown(options.grace_seconds))
+    except (BadOptions, Refused) as error:
         return _refused(str(error))
     except OmnigraphError as error:
         return _refused(f"{error.code}: {error.message}")
+
+
+def _run(options: Options, shutdown: Shutdown) -> int:
+    for variable in options.unknown_variables:
+        structlog.get_logger("omnigraph.server").warning("variable not known", variable=variable)
+    storage = applied_root(options.cluster)
+    if options.check:
+        from omnigraph.server.process import check  # loads the engine
+
+        return check(storage)
+    with owning(storage, options) as owned:
+        from omnigraph.server.process import serve  # loads the engine, which a refused start does not need
+
+        return serve(options, owned, shutdown)
 
 
 def _refused(reason: str) -> int:

@@ -1,4 +1,4 @@
-"""One server process: resolve the root, bind, own, serve while graphs open, drain, let go (cluster.md 10, 11)."""
+"""One server process: serve while graphs open, drain, let go (cluster.md 10, 11)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 import structlog
 import uvicorn
 
 from omnigraph._version import __version__
 from omnigraph.ambient import SystemClock
-from omnigraph.cluster.apply import stored_graphs
-from omnigraph.cluster.config import ClusterRoot, resolve_root
-from omnigraph.cluster.layout import CLUSTER_FOLDER
-from omnigraph.cluster.ownership import acquire
-from omnigraph.errors import InvalidRequest, OmnigraphError
+from omnigraph.errors import OmnigraphError
 from omnigraph.server.app import create_app
+from omnigraph.server.boot import Owned, Refused
 from omnigraph.server.frames import frames_of
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.operations import Operations
@@ -35,33 +31,9 @@ KEEP_ALIVE_SECONDS = 75
 _log = structlog.get_logger("omnigraph.server")
 
 
-class Refused(Exception):
-    """The start was refused, and nothing uncertain happened. Says why."""
-
-
-def serve(options: Options) -> int:
-    """The exit code after a stop in good order. Raises Refused, OmnigraphError for a start that was refused."""
-    shutdown = Shutdown(options.grace_seconds)
-    for variable in options.unknown_variables:
-        _log.warning("variable not known", variable=variable)
-    root = resolve_root(options.cluster)
-    _check_applied(root)
-    return _checked(root) if options.check else _run(options, root.storage, shutdown)
-
-
-def _check_applied(root: ClusterRoot) -> None:
-    """Nothing is served from where nothing was ever made. Raises InvalidRequest (`cluster_state_missing`)."""
-    if stored_graphs(root.storage) or root.declared == ():
-        return
-    is_root = "://" not in root.storage and (Path(root.storage) / CLUSTER_FOLDER).is_dir()
-    if root.declared is None and is_root:
-        return
-    raise InvalidRequest("no graph was made here yet: run omnigraph cluster apply", code="cluster_state_missing")
-
-
-def _checked(root: ClusterRoot) -> int:
-    """What `--check` finds; takes no lock and writes nothing."""
-    registry = Registry(root.storage, owner=False)
+def check(storage: str) -> int:
+    """Open every graph and say what was found; the exit code. Takes no lock and writes nothing."""
+    registry = Registry(storage, owner=False)
     registry.load(writable=False)
     sys.stdout.write(f"{len(registry.entries())} graphs\n")
     for entry in registry.entries():
@@ -69,46 +41,18 @@ def _checked(root: ClusterRoot) -> int:
     return 1 if any(entry.graph is None for entry in registry.entries()) else 0
 
 
-def _run(options: Options, storage: str, shutdown: Shutdown) -> int:
-    with _listening(options) as listener, acquire(storage) as ownership:
-        registry = Registry(storage, owner=ownership.sole)
-        operations = Operations(ServerLimits.from_environment(os.environ), SystemClock())
-        server = _Server(options, Services(registry, operations, SystemClock()), listener)
-        shutdown.watch(operations, server.stop)
-        server.run(sockets=[listener])
-        if server.refusal is not None:
-            raise Refused(server.refusal)
-        operations.finish()
+def serve(options: Options, owned: Owned, shutdown: Shutdown) -> int:
+    """The exit code after a stop in good order. Raises Refused for a start that was refused."""
+    registry = Registry(owned.storage, owner=owned.ownership.sole)
+    operations = Operations(ServerLimits.from_environment(os.environ), SystemClock())
+    server = _Server(options, Services(registry, operations, SystemClock()), owned.listener)
+    shutdown.watch(operations, server.stop)
+    server.run(sockets=[owned.listener])
+    if server.refusal is not None:
+        raise Refused(server.refusal)
+    operations.finish()
     _log.info("stopped")
     return 0
-
-
-@contextmanager
-def _listening(options: Options) -> Generator[socket.socket]:
-    """The socket, bound before anything is owned; it listens when there is somebody to answer.
-
-    Raises Refused if the address can't be had.
-    """
-    try:
-        family, kind, number, _, address = socket.getaddrinfo(
-            options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, number)
-    except OSError as error:
-        raise _not_listening(options, error) from None
-    with listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        try:
-            listener.bind(address)
-        except OSError as error:
-            raise _not_listening(options, error) from None
-        yield listener
-
-
-def _not_listening(options: Options, error: OSError) -> Refused:
-    return Refused(f"can't listen on {options.host}:{options.port}: {error.strerror}")
 
 
 class _Server(uvicorn.Server):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import structlog
 
-from omnigraph.cluster.apply import stored_graphs
+from omnigraph.cluster.inventory import stored_graphs
 from omnigraph.cluster.layout import graph_root
 from omnigraph.engine.context import Context
 from omnigraph.engine.core import GraphCore
