@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from omnigraph.lang.types import Scalar, ValueType, scalar
 from omnigraph.query.relational import duck as duck_module
 from omnigraph.query.relational.aggregates import aggregate
+from omnigraph.query.relational.choice import choose_tail
 from omnigraph.query.relational.duck import DuckTail
 from omnigraph.query.relational.kernels import KERNEL_TAIL
-from omnigraph.query.relational.keys import comparable
-from omnigraph.query.relational.tail import SortKey, Tail, choose_tail
+from omnigraph.query.relational.keys import comparable, shown
+from omnigraph.query.relational.tail import SortKey, Tail
 from omnigraph.tables.columns import arrow_type
 from support import random_graphs as drawn
 from support.oracle import Directed, exact_sum, fold, order_key
@@ -159,6 +160,16 @@ def test_of_both_zeros_the_least_is_negative_and_the_greatest_is_not() -> None:
     group = np.zeros(3, np.int64)
     assert repr(aggregate("min", zeros, group, 1).to_pylist()) == "[-0.0]"
     assert repr(aggregate("max", zeros, group, 1).to_pylist()) == "[0.0]"
+
+
+@pytest.mark.parametrize("of", [pa.float32(), pa.list_(pa.float32()), pa.list_(pa.float32(), 2)])
+def test_a_group_key_shows_zero_without_a_sign(of: pa.DataType) -> None:
+    cells: list[Any] = [-0.0, None, 1.0] if of == pa.float32() else [[-0.0, 1.0], None, [0.0, -0.0]]
+    positive: list[Any] = [0.0, None, 1.0] if of == pa.float32() else [[0.0, 1.0], None, [0.0, 0.0]]
+    values = shown(pa.array(cells, of))
+    assert values.type == of
+    assert repr(values.to_pylist()) == repr(positive)
+    assert repr(shown(pa.array([], of)).to_pylist()) == "[]"
 
 
 def test_little_work_never_starts_duckdb_and_much_work_with_several_keys_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ import click
 
 from omnigraph.cli import options
 from omnigraph.cli.command import command, group
-from omnigraph.cli.output import Listing, emit_listing
+from omnigraph.cli.forms import Listing
+from omnigraph.cli.output import emit_listing
 from omnigraph.cli.progress import waiting
 from omnigraph.cli.receipts import created_text, deleted_text, emit_receipt, merged_text
 from omnigraph.cli.session import Session

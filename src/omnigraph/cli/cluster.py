@@ -7,7 +7,8 @@ import click
 from omnigraph.cli import options
 from omnigraph.cli.command import command, group
 from omnigraph.cli.errors import Exit, UsageRefused
-from omnigraph.cli.output import Listing, emit_json, emit_listing, emit_text
+from omnigraph.cli.forms import Listing
+from omnigraph.cli.output import emit_json, emit_listing, emit_text
 from omnigraph.cli.progress import waiting
 from omnigraph.cli.receipts import counted
 from omnigraph.cli.scope import ClusterTarget, check_taken, resolve

@@ -11,29 +11,17 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import terminal
 from omnigraph.cli.errors import OutputFailed, UsageRefused
-from omnigraph.cli.operator_config import Output, TableSettings
+from omnigraph.cli.forms import Form, Listing
+from omnigraph.cli.operator_config import Output
 
 if TYPE_CHECKING:
     from omnigraph.engine.result import Result
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How an answer is to look, and where it goes. `out` None is stdout."""
-
-    output: Output
-    out: str | None = None
-    meta: bool = False
-    color: terminal.Color = "auto"
-    table: TableSettings = TableSettings()
-    neutralize_formulas: bool = False
 
 
 def chosen_output(asked: Output | None, *, json: bool, standing: Output | None, out: str | None) -> Output:
@@ -174,15 +162,6 @@ def _encoded(result: Result, form: Form, int64_as_text: bool) -> Iterator[bytes]
 
 
 # --- lists
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A list of like things: `answer` is the wire's object, `rows` its items, `shown` which of their fields a table has."""
-
-    answer: Mapping[str, Any]
-    rows: Sequence[Mapping[str, Any]]
-    shown: Sequence[str]
 
 
 def emit_listing(listing: Listing, form: Form) -> None:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omnigraph.cli import terminal
 from omnigraph.cli.errors import ConsentRequired, Declined, Progressed
+from omnigraph.cli.forms import Form
 from omnigraph.cli.operator_config import OperatorConfig, Output, Place, read_operator_config
-from omnigraph.cli.output import Form, check_writable, chosen_output
+from omnigraph.cli.output import check_writable, chosen_output
 from omnigraph.cli.scope import Addressing, Root, ScopeClass, StoreTarget, check_taken, locate, resolve
 from omnigraph.cli.terminal import Color
 

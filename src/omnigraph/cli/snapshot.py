@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from omnigraph.cli import options
 from omnigraph.cli.command import command
-from omnigraph.cli.output import Listing, emit_listing
+from omnigraph.cli.forms import Listing
+from omnigraph.cli.output import emit_listing
 from omnigraph.cli.session import Session
 
 

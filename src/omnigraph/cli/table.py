@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from omnigraph.cli import terminal
+from omnigraph.cli.forms import Form, Listing
 from omnigraph.engine.display import NULL, cell_text, safe_text
 
 if TYPE_CHECKING:
-    from omnigraph.cli.output import Form, Listing
     from omnigraph.engine.result import Result
 
 _NUMBERS = {"I32", "I64", "U32", "U64", "F32", "F64"}

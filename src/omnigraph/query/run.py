@@ -28,8 +28,9 @@ from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
 from omnigraph.query.plan import Statistics, variables
 from omnigraph.query.relational.aggregates import aggregate
+from omnigraph.query.relational.choice import choose_tail
 from omnigraph.query.relational.keys import comparable, shown
-from omnigraph.query.relational.tail import Groups, SortKey, Tail, choose_tail
+from omnigraph.query.relational.tail import Groups, SortKey, Tail
 from omnigraph.query.rowcolumns import AssignmentColumns, SomeVertices
 from omnigraph.query.snapshot import Snapshot
 

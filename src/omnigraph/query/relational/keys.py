@@ -29,6 +29,10 @@ def shown(values: pa.Array) -> pa.Array:
     if pa.types.is_list(of) and pa.types.is_floating(of.value_type):
         offsets = _offsets(values)
         return pa.ListArray.from_arrays(offsets, comparable(values.flatten()), type=of, mask=values.is_null())
+    if pa.types.is_fixed_size_list(of):
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        present = pa.FixedSizeListArray.from_arrays(comparable(values.flatten()), type=of)
+        return present.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
     return values
 
 

@@ -13,9 +13,6 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-DUCKDB_ROWS = 1_000_000
-"""Rows from which work with several keys goes to DuckDB."""
-
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
@@ -45,14 +42,3 @@ class Tail(Protocol):
     def order(self, rows: int, keys: Sequence[SortKey], limit: int | None) -> np.ndarray:
         """The row numbers in order, at most `limit`. Null sorts below every value."""
         ...
-
-
-def choose_tail(rows: int, keys: int, limit: int | None = None) -> Tail:
-    """The engine for this much work: the same answer either way."""
-    if rows >= DUCKDB_ROWS and keys > 1 and (limit is None or limit * 64 > rows):
-        from omnigraph.query.relational.duck import duck_tail
-
-        return duck_tail()
-    from omnigraph.query.relational.kernels import KERNEL_TAIL
-
-    return KERNEL_TAIL
