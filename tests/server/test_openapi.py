@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from omnigraph.server import shapes
 from omnigraph.server.app import routed
 from omnigraph.server.rules import rules
-from server.asgi import Reply, done, sound
+from server.asgi import Reply, done, refused, sound
 from server.conftest import Serve, Served
 
 DESCRIPTION: dict[str, Any] = routed().state.description
@@ -161,6 +161,27 @@ def test_a_refused_deletion_after_a_merge_is_told_in_the_merge(served: Served) -
     shapes.ErrorBody.model_validate(refusal)
     assert (refusal["code"], refusal["effects"], refusal["request_id"]) == ("branch_has_descendants", "none", "mine")
     assert served.codes() == ["A"]
+
+
+def test_branch_statements_answer_as_mutations(served: Served) -> None:
+    def run(statement: str) -> Any:
+        return conforms(served.post("/graphs/atlas/mutate", {"query": statement}), "POST", f"{ATLAS}/mutate")["outcome"]
+
+    assert run("branch create b from main") == {"kind": "created", "branch": "b", "from": "main"}
+    listed = conforms(served.post("/graphs/atlas/query", {"query": "branch list"}), "POST", f"{ATLAS}/query")
+    assert {row["name"] for row in listed["rows"]} == {"main", "b"}
+    assert run("branch merge b into main") == {"kind": "merged", "branch": "main", "merge": "already_up_to_date"}
+    assert run("branch delete b") == {"kind": "deleted", "branch": "b"}
+    refused(
+        served.post(
+            "/graphs/atlas/mutate/if-graph-commit",
+            {"query": "branch create c from main"},
+            omnigraph_if_graph_commit=served.head(),
+        ),
+        400,
+        "bad_request",
+        effects="none",
+    )
 
 
 @pytest.mark.parametrize("target", ["/healthz"])

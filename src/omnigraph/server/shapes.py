@@ -98,6 +98,15 @@ class QueryAnswer(Answer):
     warnings: list[dict[str, str]] | None = None
 
 
+class StatementOutcome(Answer):
+    """What a branch statement did."""
+
+    kind: Literal["created", "deleted", "merged"]
+    branch: str
+    from_: str | None = Field(None, alias="from")
+    merge: Literal["already_up_to_date", "fast_forward", "merged"] | None = None
+
+
 class MutateAnswer(Answer):
     branch: str
     query_name: str
@@ -106,6 +115,7 @@ class MutateAnswer(Answer):
     ids: list[str]
     actor_id: str | None
     commit: Receipt | None
+    outcome: StatementOutcome | None = None
     idempotent_replay: Literal[True] | None = None
 
 
