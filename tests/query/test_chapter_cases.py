@@ -277,3 +277,13 @@ def test_limit_takes_an_integer_parameter(ask: Ask, harbour_graph: MemoryGraph) 
     text = "query q($n: I64) { match { $v: Vessel } return { $v.title } order { $v.title desc } limit $n }"
     assert ask(harbour_graph, text, n=2).table.to_pylist() == titles("Corvo", "Brig")
     assert ask(harbour_graph, text, n=0).table.num_rows == 0
+
+
+def test_a_wildcard_that_selects_nothing_holds_for_nothing(ask: Ask, harbour_graph: MemoryGraph) -> None:
+    ends = "$p: Port  $s: Sailor"
+    assert ask(harbour_graph, f"match {{ {ends}  $p * $s }} return {{ $p.title }}").table.num_rows == 0
+    bound = ask(harbour_graph, f"match {{ {ends}  $p $e:* $s }} return {{ $e.@id, $e.@type as t, $p.title }}")
+    assert bound.table.num_rows == 0
+    assert bound.types == ("String", "String", "String")
+    without = ask(harbour_graph, "match { $p: Port  not { $p * $s  $s: Sailor } } return { count($p) as n }")
+    assert without.table.to_pylist() == [{"n": 2}]

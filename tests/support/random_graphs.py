@@ -178,7 +178,7 @@ def _references(scope: Scope, only: set[str] | None = None) -> list[q.Expr]:
     """Every property and system field in sight."""
     found: list[q.Expr] = []
     for var, type_name in scope.nodes.items():
-        if only is not None and var not in only:
+        if var.startswith("__") or (only is not None and var not in only):  # nothing can name an anonymous variable
             continue
         found.append(q.SystemRef(var, "id", STRING))
         found += [q.PropertyRef(var, p.name, p.type) for p in CATALOG.nodes[type_name].properties if _usable(p)]
@@ -192,6 +192,10 @@ def _references(scope: Scope, only: set[str] | None = None) -> list[q.Expr]:
             if all(other is not None and other.type == each.type for other in others):
                 found.append(q.PropertyRef(var, each.name, each.type))
     return found
+
+
+def _named_nodes(scope: Scope) -> list[q.NodeRef]:
+    return [q.NodeRef(name, of) for name, of in scope.nodes.items() if not name.startswith("__")]
 
 
 def _usable(each: Property) -> bool:
@@ -415,7 +419,7 @@ def arguments(draw: st.DrawFn, scope: Scope, func: str) -> tuple[q.Expr, str]:
     elif func in ("min", "max"):
         found = [r for r in found if r.type.kind in ("scalar", "enum")]
     else:
-        found += [q.NodeRef(name, of) for name, of in scope.nodes.items()]
+        found += _named_nodes(scope)
     if not found:
         value = q.Constant(1, I64)
         return value, "number"
@@ -464,8 +468,8 @@ def reads(draw: st.DrawFn, graph: Graph | None = None) -> tuple[q.ReadQuery, dic
     pattern = draw(patterns(scope))
     if graph is not None:
         pattern = lively(pattern, Oracle(graph, scope.params, NOW), lambda: draw(st.integers(0, 9)))
-    plain: list[q.Expr] = [*_references(scope), *(q.NodeRef(n, t) for n, t in scope.nodes.items())]
-    items: list[q.Expr] = draw(st.lists(st.sampled_from(plain), min_size=0, max_size=3))
+    plain: list[q.Expr] = [*_references(scope), *_named_nodes(scope)]
+    items: list[q.Expr] = draw(st.lists(st.sampled_from(plain), max_size=3)) if plain else []
     aggregated = draw(st.booleans()) or not items
     if aggregated:
         for _ in range(draw(st.integers(1, 3))):

@@ -96,6 +96,8 @@ def neighbours(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) ->
 def within(legs: Sequence[Leg], vertices: np.ndarray, low: int, high: int, width: int, spending: Spending) -> Pairs:
     """The pairs with low ≤ dist ≤ high. `width`: the number of vertices there are. Vertices are distinct."""
     found = [Pairs(np.empty(0, np.int64), np.empty(0, np.int32))]
+    if not legs:  # a wildcard that selects nothing
+        vertices = vertices[:0]
     for begin in range(0, len(vertices), _SEARCHES_AT_ONCE):
         search = _Search(legs, vertices[begin : begin + _SEARCHES_AT_ONCE], low, high, width, spending)
         for pairs in search.run():
