@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.lang.query import availability
 from omnigraph.query.output import QueryOutput
 from support.memory_graphs import MemoryGraph
 
@@ -287,3 +288,37 @@ def test_a_wildcard_that_selects_nothing_holds_for_nothing(ask: Ask, harbour_gra
     assert bound.types == ("String", "String", "String")
     without = ask(harbour_graph, "match { $p: Port  not { $p * $s  $s: Sailor } } return { count($p) as n }")
     assert without.table.to_pylist() == [{"n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("block", "least", "expected"),
+    [
+        ("count { $v callsAt $p } >= $least", 2, ["Bergen"]),
+        ("count { $v $c:callsAt $p } >= $least", 3, ["Bergen"]),
+        ("count($c.berth) { $v $c:callsAt $p } = $least", 0, ["Lisboa"]),
+        ("max($v.tonnage) { $v callsAt $p } > $least", 600, ["Lisboa"]),
+        ("avg($v.tonnage) { $v $c:callsAt $p } = $least", 500, ["Bergen"]),
+        ("sum($v.imo) { $v callsAt $p } = $least", 3, ["Bergen", "Lisboa"]),
+        ("count { $v callsAt $p } >= $least", None, []),
+    ],
+)
+def test_a_correlated_fold_keeps_what_its_value_says(
+    ask: Ask,
+    harbour_graph: MemoryGraph,
+    monkeypatch: pytest.MonkeyPatch,
+    block: str,
+    least: int | None,
+    expected: list[str],
+) -> None:
+    monkeypatch.delitem(availability._SHUT, "fold", raising=False)  # the door of the text, should it still be shut
+    text = f"query q($least: I64?) {{ match {{ $p: Port  {block} }} return {{ $p.title }} order {{ $p.title }} }}"
+    assert ask(harbour_graph, text, least=least).table.to_pylist() == titles(*expected, column="p.title")
+
+
+def test_a_sum_over_nulls_alone_compares_with_nothing(
+    ask: Ask, harbour_graph: MemoryGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(availability._SHUT, "fold", raising=False)
+    for comparison in ("> 0", "= 0", "!= 0"):
+        text = f"match {{ $v: Vessel  sum($c.lag) {{ $v $c:follows $w }} {comparison} }} return {{ $v.title }}"
+        assert ask(harbour_graph, text).table.num_rows == 0
