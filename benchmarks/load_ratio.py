@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,6 +73,7 @@ def measure_load(data: WordNet, scratch: Path, *, rounds: int) -> LoadRatio:
             "unpacked": lambda: load(plain),
         },
         rounds=rounds,
+        settle=os.sync,  # the raw write leaves its data to the system, and the next fsync would have to wait for it
     )
     agree = sum(written.values()) == loaded.total_entities
     return LoadRatio(data, loaded.total_entities, times["packed"], times["unpacked"], times["raw"], agree)
