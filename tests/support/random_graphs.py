@@ -340,7 +340,7 @@ def hops(draw: st.DrawFn, scope: Scope, inside: dict[str, str]) -> q.Hop | None:
     same = scope.nodes[left] == scope.nodes[right]
     if same and draw(st.booleans()):
         members = [q.HopMember(m.edge_type, "both") for m in members]
-    if left != right and draw(st.integers(0, 2)) == 0:
+    if draw(st.integers(0, 2)) == 0:
         name = scope.fresh()
         scope.edges[name] = tuple(dict.fromkeys(m.edge_type for m in members))
         return q.Hop(left, right, tuple(members), edge_var=name)
