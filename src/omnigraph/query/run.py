@@ -17,8 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.ambient import Clock
-from omnigraph.errors import InvalidParams
-from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.typed import Aggregate, Expr, NodeRef, OrderKey, Param, ReadQuery
 from omnigraph.query.bindings import Bindings
 from omnigraph.query.candidates import list_values
@@ -50,8 +48,7 @@ def run_read(
 
     `clock` measures `query_timeout_ms`; without one, time is not limited. `statistics` and `tail` replace what the
     planner and the relational tail choose by; no answer depends on them.
-    Raises LimitExceeded (`traversal_work_limit`, `max_result_rows`), QueryTimeout, StorageFailure, InvalidParams
-    (`P003`, a negative limit).
+    Raises LimitExceeded (`traversal_work_limit`, `max_result_rows`), QueryTimeout, StorageFailure.
     """
     spending = Spending(settings or QuerySettings(), None if clock is None else clock.boot_seconds)
     scope = Scope(params, now)
@@ -80,15 +77,8 @@ def _wanted(query: ReadQuery) -> set[str]:
 
 
 def _limit(query: ReadQuery, params: Mapping[str, object]) -> int | None:
-    if not isinstance(query.limit, Param):
-        return query.limit
-    value = cast(int, params.get(query.limit.name))
-    if value < 0:
-        message = f"parameter error: P003: `${query.limit.name}` limits the rows and must be at least 0"
-        raise InvalidParams(
-            Diagnostic("P003", "params", message, query=query.name, expected="an integer of at least 0")
-        )
-    return value
+    """Rows at most. A parameter's value was checked when it was bound."""
+    return cast(int, params[query.limit.name]) if isinstance(query.limit, Param) else query.limit
 
 
 @dataclass(frozen=True, slots=True)
