@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NoReturn, cast
 
 JsonObject = Mapping[str, Any]
@@ -37,7 +38,13 @@ def canonical_object(members: Mapping[str, bytes]) -> bytes:
     >>> canonical_object({"b": b"1", "a": b"[]"})
     b'{"a":[],"b":1}'
     """
-    return b"{" + b",".join([canonical(name) + b":" + members[name] for name in sorted(members)]) + b"}"
+    return b"{" + b",".join([_member_name(name) + members[name] for name in sorted(members)]) + b"}"
+
+
+@cache
+def _member_name(name: str) -> bytes:
+    """Of the few fields that objects here have."""
+    return canonical(name) + b":"
 
 
 def canonical_list(items: Iterable[bytes]) -> bytes:
