@@ -24,3 +24,21 @@ def test_no_engine_is_loaded_by(door: str) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+USE = r"""
+import sys
+import tempfile
+import omnigraph
+schema = "node Person { name: String @key }\nedge Knows: Person -> Person"
+with omnigraph.init(tempfile.mkdtemp() + "/g", schema=schema) as graph:
+    graph.mutate("query add($a: String) { insert Person { name: $a } }", a="Ann")
+    graph.query("query met($a: String) { match { $p: Person { name: $a }  $p knows $q } return { $q.name } }", a="Ann")
+print('loaded:', *sorted({'graphblas', 'numba'} & set(sys.modules)))
+"""
+
+
+def test_a_write_and_a_small_hop_load_no_engine_that_they_do_not_use() -> None:
+    done = subprocess.run([sys.executable, "-c", USE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded:"

@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from graphblas import Matrix
-from graphblas import binary as gb_binary
 
+from omnigraph.query import sparse
 from omnigraph.query.limits import Spending, Traversal
 from omnigraph.query.residency.adjacency import Adjacency, Steps
 from omnigraph.query.residency.edges import EdgeRows, Side
+
+if TYPE_CHECKING:
+    from graphblas import Matrix
 
 _MOST_BY_ROWS: dict[Traversal, float] = {"auto": 1_500, "indexed": math.inf, "matrix": -1}
 """Edge rows of one step up to which gathering them costs less than a product of sparse matrices (both were measured)."""
@@ -141,29 +144,26 @@ class _Search:
         while True:
             reached = self._product(frontier, large=work >= _THREADED_STEPS)
             if distance > 1:  # the seeds do not mask the first step
-                fresh = Matrix(bool, len(self.sources), self.width)
-                fresh(~seen.S, replace=True).update(reached)
-                reached = fresh
-            index, vertices, _ = reached.to_coo(values=False)
+                reached = sparse.without(reached, seen)
+            index, vertices = sparse.places(reached)
             at = vertices.astype(np.int32)
             if distance >= self.low:
                 yield Pairs(index.astype(np.int64), at)
             if len(at) == 0 or distance == self.high:
                 return
-            seen(gb_binary.any).update(reached)
+            sparse.add(seen, reached)
             frontier = reached
             distance += 1
             work = _charge(self.legs, at, self.spending)
 
     def _product(self, frontier: Matrix, *, large: bool) -> Matrix:
-        reached = Matrix(bool, len(self.sources), self.width)
+        reached = sparse.nothing(len(self.sources), self.width)
         for leg in self.legs:
-            reached(gb_binary.any).update(leg.adjacency.product(frontier, self.width, large=large))
+            sparse.add(reached, leg.adjacency.product(frontier, self.width, large=large))
         return reached
 
     def _pattern(self, codes: np.ndarray) -> Matrix:
-        rows, columns = codes >> 32, codes & 0xFFFFFFFF
-        return Matrix.from_coo(rows, columns, True, dtype=bool, nrows=len(self.sources), ncols=self.width)
+        return sparse.pattern(codes >> 32, codes & 0xFFFFFFFF, len(self.sources), self.width)
 
 
 def _charge(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) -> int:

@@ -3,27 +3,22 @@
 An immutable base block (compressed rows, sorted) and an overlay that replaces whole rows: every vertex with a changed
 edge has its complete new row in the overlay, and what is asked is split on those vertices. Both are also matrices of
 edge counts, made when a traversal first wants a product.
-
-Every matrix is waited for before another thread can see it: with work pending, readers get wrong counts.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import graphblas as gb
 import numpy as np
-from graphblas import Matrix, semiring
 
+from omnigraph.query import sparse
 from omnigraph.query.residency.budget import growth
 
-_STEP = semiring.any_pair[bool]
-_THREADS = os.cpu_count() or 1
-
-gb.ss.config["nthreads"] = 1  # a busy machine runs one query a core: two threads in one product were five times slower
+if TYPE_CHECKING:
+    from graphblas import Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +88,7 @@ class Block:
             columns = (pairs & 0xFFFFFFFF).astype(np.int64)
             indptr = np.zeros(self.height + 1, np.int64)
             np.cumsum(np.bincount(pairs >> 32, minlength=self.height), out=indptr[1:])
-        matrix = Matrix.ss.import_csr(
-            nrows=max(self.height, 1),
-            ncols=max(self.width, 1),
-            indptr=(indptr if self.height else np.zeros(2, np.int64)).astype(np.uint64),
-            col_indices=columns.astype(np.uint64),
-            values=counts,
-            sorted_cols=True,
-        )
-        matrix.wait()
-        return matrix
+        return sparse.counts(indptr, columns, counts, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,27 +153,25 @@ class Adjacency:
 
         `large`: the work is worth more than one thread.
         """
-        options = {"nthreads": _THREADS} if large else {}
         base = self.base.matrix()
         if self.overlay is None and base.nrows == frontier.ncols and base.ncols == width:
-            return frontier.mxm(base, _STEP).new(**options)
-        search, vertex, _ = frontier.to_coo(values=False)
+            return sparse.step(frontier, base, threaded=large)
+        search, vertex = sparse.places(frontier)
         here = np.zeros(len(vertex), bool)
         result = None
         if self.overlay is not None:
             here, at = self.overlay.places(vertex)
             if here.any():
-                part = _pattern(search[here], at[here], frontier.nrows, max(len(self.overlay.keys), 1))
-                result = part.mxm(self.overlay.block.matrix(), _STEP).new(**options)
-                result.resize(frontier.nrows, width)
+                part = sparse.pattern(search[here], at[here], frontier.nrows, max(len(self.overlay.keys), 1))
+                late = sparse.step(part, self.overlay.block.matrix(), threaded=large)
+                result = sparse.widened(late, width)
         keep = ~here & (vertex < base.nrows)
         if result is None or keep.any():
-            part = _pattern(search[keep], vertex[keep], frontier.nrows, base.nrows)
-            ours = part.mxm(base, _STEP).new(**options)
-            ours.resize(frontier.nrows, width)
+            part = sparse.pattern(search[keep], vertex[keep], frontier.nrows, base.nrows)
+            ours = sparse.widened(sparse.step(part, base, threaded=large), width)
             if result is None:
                 return ours
-            result(gb.binary.any).update(ours)
+            sparse.add(result, ours)
         return result
 
 
@@ -237,10 +221,6 @@ def _contains(block: Block, starts: np.ndarray, counts: np.ndarray, wanted: np.n
         high = np.maximum(high, low)
     inside = low < starts + counts
     return inside & (block.neighbours[np.minimum(low, last)] == wanted)
-
-
-def _pattern(rows: np.ndarray, columns: np.ndarray, nrows: int, ncols: int) -> Matrix:
-    return Matrix.from_coo(rows, columns, True, dtype=bool, nrows=nrows, ncols=ncols)
 
 
 def parts_of(adjacency: Adjacency) -> Iterable[tuple[int, int]]:
