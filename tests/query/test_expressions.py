@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.query import typed as q
@@ -157,6 +157,7 @@ def test_membership_knows_nulls_and_exact_numbers(item: q.Expr, items: q.Expr, e
 
 @settings(max_examples=100, deadline=None)
 @given(rows=st.lists(st.tuples(st.none() | st.text(), st.none() | st.text(max_size=2)), max_size=8))
+@example(rows=[("", None), ("a", None), ("\0", "\0"), ("a\0", "a\0"), ("a\0b", None), ("a\0\0", "a\0\0")])
 def test_text_tests_take_every_character_as_itself(rows: list[tuple[str | None, str | None]]) -> None:
     table = {str(i): {"s": text, "w": [part]} for i, (text, part) in enumerate(rows) if text is not None}
     for kind in ("contains", "starts_with"):

@@ -226,7 +226,11 @@ def _text_test(kind: str, text: Any, part: Any) -> Any:
 
 def _holds(kind: str, texts: pa.Array, parts: pa.Array) -> np.ndarray:
     """Row by row, where both change from row to row: Arrow has no kernel for it, NumPy has."""
-    strings = np.dtypes.StringDType()
-    a = np.array(texts.fill_null("").to_numpy(zero_copy_only=False), dtype=strings)
-    b = np.array(parts.fill_null("").to_numpy(zero_copy_only=False), dtype=strings)
-    return np.strings.find(a, b) >= 0 if kind == "contains" else np.strings.startswith(a, b)
+    texts, parts = texts.fill_null(""), parts.fill_null("")
+    a, b = (column.to_numpy(zero_copy_only=False).astype(np.dtypes.StringDType()) for column in (texts, parts))
+    found = np.strings.find(a, b) >= 0 if kind == "contains" else np.strings.startswith(a, b)
+    # NumPy takes the NULs at a text's end for nothing; few rows have any
+    rows = np.flatnonzero(pc.match_substring(parts, "\0").to_numpy(zero_copy_only=False))
+    pairs = zip(texts.take(pa.array(rows)).to_pylist(), parts.take(pa.array(rows)).to_pylist(), strict=True)
+    found[rows] = [part in text if kind == "contains" else text.startswith(part) for text, part in pairs]
+    return found
