@@ -60,12 +60,12 @@ def test_processes_that_write_without_pause_all_come_through(tmp_path: Path) -> 
 
 def test_a_lane_that_cant_be_had_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    with Lanes(str(tmp_path / "file")).enter("main"):
+    with Lanes(str(tmp_path / "file")).enter("main", alone=True):
         pass
 
 
 def test_a_holder_that_stands_still_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.lanes._WAIT_SECONDS_MAX", 0.05)
+    monkeypatch.setattr("omnigraph.engine.hosts._WAIT_SECONDS_MAX", 0.05)
     with Lanes(str(tmp_path)).enter("main"), Lanes(str(tmp_path)).enter("main"):
         pass
 
@@ -76,17 +76,17 @@ def test_a_lane_is_taken_in_arrival_order() -> None:
 
     def enter(number: int) -> None:
         started.wait()
-        with lanes.enter("main"):
+        with lanes.enter("main", alone=True):
             order.append(number)
 
-    with lanes.enter("main"):
+    with lanes.enter("main", alone=True):
         for number in range(5):
             threads.append(threading.Thread(target=enter, args=(number,)))
             threads[-1].start()
             started.wait()
-            while len(lanes._waiting["main"]) <= number:
+            while len(lanes._lanes["main"].tickets) <= number + 1:
                 pass
     for thread in threads:
         thread.join()
     assert order == [0, 1, 2, 3, 4]
-    assert lanes._waiting == {}
+    assert lanes._lanes == {}

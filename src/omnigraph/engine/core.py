@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from omnigraph.ambient import Clock, SystemClock
 from omnigraph.engine.checked import CheckedQueries
 from omnigraph.engine.heads import Heads
-from omnigraph.engine.lanes import Lanes
+from omnigraph.engine.lanes import Lanes, Ticket
 from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.schemas import SchemaStore
 from omnigraph.manifest.chain import KnownHead
@@ -85,14 +85,14 @@ class GraphCore:
         return self.heads.current(branch)
 
     @contextmanager
-    def writing(self, branch: str) -> Generator[None]:
-        """Around every write: the right to write first, then this branch's turn.
+    def writing(self, branch: str, *, alone: bool = True) -> Generator[Ticket]:
+        """Around every write: the right to write first, then a place in the branch's lane, or the lane to oneself.
 
         Raises InvalidRequest for what can't be a branch name, and what the guard raises.
         """
         check_branch_name(branch)
-        with self.write_guard(), self.lanes.enter(branch):
-            yield
+        with self.write_guard(), self.lanes.enter(branch, alone=alone) as ticket:
+            yield ticket
 
     def forget(self) -> None:
         """Drop what this graph keeps in memory; nothing is lost but time."""

@@ -10,10 +10,12 @@ from dataclasses import replace
 from omnigraph.ambient import random_hex
 from omnigraph.engine.branches import fork_source, refuse_lookalike
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.entry import WriteRequest, Written
+from omnigraph.engine.groups import commit_draft
 from omnigraph.engine.load.operation import LoadOperation
 from omnigraph.engine.publication import publish_version
-from omnigraph.engine.staging import carry_on, commit_plan, stage_plan
-from omnigraph.engine.write import WriteRequest, Written, commit_draft, write
+from omnigraph.engine.staging import carry_on, commit_together, stage_plan
+from omnigraph.engine.write import write
 from omnigraph.errors import AlreadyExists
 from omnigraph.manifest.builder import base_label, forked
 from omnigraph.manifest.chain import HeadState, KnownHead
@@ -59,13 +61,13 @@ def _forked(
     entries = source.manifest.types
     plan = replace(plan, types=entries)
     staged = stage_plan(core, target, plan)
-    types, committed = commit_plan(core, target, staged, label=base_label(target))
+    types, committed = commit_together(core, target, [staged], label=base_label(target))
     built = forked(
         target,
         source.manifest,
         nonce=random_hex(32),
         created_from=source.created_from,
-        drafts=[commit_draft(request, plan, staged)],
+        drafts=[commit_draft(request, staged)],
         now_us=core.clock.now_us(),
         types=types,
     )
@@ -74,5 +76,5 @@ def _forked(
     )
     if not isinstance(result, Published):
         return None
-    carry_on(core, source.manifest, result.manifest, staged, committed)
+    carry_on(core, source.manifest, result.manifest, committed)
     return Written(result.manifest.commits[-1], result.manifest, plan)

@@ -17,6 +17,7 @@ from typing import IO, Any, Literal, Self
 
 from omnigraph.engine.context import Context, Source, checked_actor, checked_message, source_text
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.entry import WriteRequest, Written
 from omnigraph.engine.export import ExportInfo, export_pieces, export_to
 from omnigraph.engine.fork_load import load_into_fork
 from omnigraph.engine.load.input import LoadInput, digest_of, load_source
@@ -40,7 +41,7 @@ from omnigraph.engine.selectors import Selector, pinned
 from omnigraph.engine.settings import query_settings
 from omnigraph.engine.statements import branch_statement, names_table, refuse_company, wrong_door
 from omnigraph.engine.summary import GraphInfo, graph_info, summary
-from omnigraph.engine.write import WriteRequest, Written, write
+from omnigraph.engine.write import write
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.query.syntax import BranchStatement
 from omnigraph.manifest.builder import MAIN

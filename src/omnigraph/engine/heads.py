@@ -47,6 +47,12 @@ class Heads:
             return NoHead(branch, listed[1])  # nobody else makes branches here
         return self.resolve(branch)
 
+    def newest(self, head: KnownHead) -> KnownHead:
+        """The newest head of its branch that this process knows, at least this one. No request."""
+        with self._lock:
+            known = self._known.get(head.branch)
+        return head if known is None or known.version < head.version else known
+
     def resolve(self, branch: str) -> HeadState:
         """Ask storage, starting from what is known. Raises InvalidRequest for what can't be a branch name."""
         with self._lock:

@@ -5,10 +5,14 @@ A pure function of the write's footprint and the two manifests.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from omnigraph.engine.plan import Footprint
-from omnigraph.manifest.model import Manifest, TypeEntry
+from omnigraph.manifest.model import Commit, Manifest, TypeEntry
+
+_KEEPING = (None, "append", "layout")
+"""What a commit may have done to a type of which every row is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +37,43 @@ class OtherLife:
 Verdict = Rebase | PrepareAgain | OtherLife
 
 
-def verdict(footprint: Footprint, base: Manifest, head: Manifest) -> Verdict:
+def verdict(
+    footprint: Footprint, base: Manifest, head: Manifest, taken: Callable[[str], bool] = lambda _: True
+) -> Verdict:
     """Judge a write with this footprint, prepared on `base`, against `head`.
 
-    Only types of the footprint count, by their content: layout commits change none. A type whose pin moved without its
+    Only types of the footprint count, by their content: layout commits change none. Where the commits in between only
+    appended rows, ids that were found are still there, and rows with other ids can follow: `taken` says of a type id
+    whether an id that the write appends is in `head`, and is asked there only. A type whose pin moved without its
     content is prepared again if we change its rows, since deletions name fragments that are gone.
     """
     if head.life != base.life or head.state != "active":
         return OtherLife()
     if head.schema != base.schema:
         return PrepareAgain("schema", base.schema, head.schema)
+    between = _between(base, head)
     for type_id, mode in sorted(footprint.modes.items()):
         before, after = base.types.get(type_id), head.types.get(type_id)
         if _content(before) != _content(after):
+            grew = between is not None and all(commit.touched.get(type_id) in _KEEPING for commit in between)
+            if grew and (mode == "exists" or (mode == "append" and not taken(type_id))):
+                continue
             entry = after or before
             name = type_id if entry is None else f"{entry.kind}:{entry.name}"
             return PrepareAgain(f"type:{name}", _content(before), _content(after))
         if mode == "change" and _pin(before) != _pin(after):
             return PrepareAgain(f"type:{type_id}")
     return Rebase()
+
+
+def _between(base: Manifest, head: Manifest) -> list[Commit] | None:
+    """The commits after a base, as far as the head itself tells; None if it does not reach back so far."""
+    found: list[Commit] = []
+    for commit in reversed(head.lineage.window):
+        if commit.id == base.head_commit.id:
+            return found
+        found.append(commit)
+    return None
 
 
 def _content(entry: TypeEntry | None) -> str:

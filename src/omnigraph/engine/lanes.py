@@ -1,29 +1,41 @@
-"""One writer at a time for each branch: in arrival order within a process, by a file lock between those of one host.
+"""The writers of one branch, in the order they came: some prepare side by side and publish together, some run alone.
 
-A courtesy, and no more: it keeps writers from preparing what another is about to make stale, so that none starves. What
-keeps them apart is the publication itself; a lane that can't be had is done without.
+    with lanes.enter("main") as ticket:
+        ...                                    # prepare
+        ticket.publish(entry, together)        # one of those who wait runs `together` for all that are ready
+
+While a publication is under way, what is ready waits; when it ends, the first thread that wakes publishes all of it. There
+is no timer: where nobody is publishing, a writer publishes at once (history.md 9.2, G4). A writer that can't share has
+the lane to itself: everyone before it has ended, and nobody after it publishes.
+
+Knows order and threads; neither what is written nor how.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
-from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any, Literal, Protocol, TypeVar
 
+from omnigraph.engine.hosts import FOLDER, HostLock
 from omnigraph.manifest.keys import branch_folder
 from omnigraph.store.base import Store
 
-FOLDER = ".lanes"
+_ENTERED_MOST = 64
+"""So many writers of a process enter in a row before other processes of the host have their turn."""
 
-_PAUSE_SECONDS = 0.002
-_PAUSE_SECONDS_MAX = 0.02
-_WAIT_SECONDS_MAX = 10.0
 
-_sleeper = threading.Event()  # never set: for waiting
+class Waiting(Protocol):
+    """What a writer wants published. `settled`: somebody has said how it ended."""
+
+    @property
+    def settled(self) -> bool: ...
+
+
+_E = TypeVar("_E", bound=Waiting)
 
 
 class Lanes:
@@ -31,44 +43,141 @@ class Lanes:
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder
-        self._waiting: dict[str, deque[threading.Event]] = {}
+        self._lanes: dict[str, _Lane] = {}
         self._lock = threading.Lock()
 
     @contextmanager
-    def enter(self, branch: str) -> Generator[None]:
-        """Waits until every earlier writer of the branch has left."""
+    def enter(self, branch: str, *, alone: bool = False) -> Generator[Ticket]:
+        """A place in the lane. Waits for those before it that have the lane to themselves; `alone`: for all before it."""
         with self._lock:
-            queue = self._waiting.get(branch)
-            if queue is None:
-                self._waiting[branch] = deque()
-                turn = None
-            else:
-                turn = threading.Event()
-                queue.append(turn)
-        if turn is not None:
-            turn.wait()
+            lane = self._lanes.get(branch)
+            if lane is None:
+                host = None if self._folder is None else HostLock(self._folder, branch_folder(branch))
+                lane = self._lanes[branch] = _Lane(host)
+            ticket = lane.joined()  # before another thread can find the lane empty and take it away
         try:
-            with self._between_processes(branch):
-                yield
+            lane.admit(ticket)
+            if alone:
+                ticket.take_alone()
+            yield ticket
         finally:
             with self._lock:
-                queue = self._waiting[branch]
-                if queue:
-                    queue.popleft().set()
-                else:
-                    del self._waiting[branch]
+                lane.leave(ticket)
+                if not lane.tickets:
+                    self._lanes.pop(branch, None)
 
-    @contextmanager
-    def _between_processes(self, branch: str) -> Generator[None]:
-        descriptor = None if self._folder is None else _opened(self._folder, branch_folder(branch))
-        if descriptor is None:
-            yield
-            return
+
+class Ticket:
+    """One writer's place in a lane."""
+
+    def __init__(self, lane: _Lane) -> None:
+        self._lane = lane
+        self.alone = False
+        self.entered = False
+        self.entry: Waiting | None = None
+
+    def take_alone(self) -> None:
+        """Have the lane to oneself until the ticket ends; the place in the order stays."""
+        lane = self._lane
+        with lane.changed:
+            self.alone = True
+            lane.changed.wait_for(lambda: lane.tickets[0] is self and not lane.publishing)
+
+    def publish(self, entry: _E, together: Callable[[list[_E]], None]) -> None:
+        """Returns when the entry is settled, by this thread or by another.
+
+        `together` gets what is ready, in order, and settles at least the first of it. What it raises comes out here, in
+        the thread that ran it.
+        """
+        lane = self._lane
+        while True:
+            with lane.changed:
+                self.entry = None if entry.settled else entry
+                lane.changed.wait_for(lambda: entry.settled or lane.may_publish(self))
+                if entry.settled:
+                    self.entry = None
+                    return
+                lane.publishing = True
+                ready = lane.ready()
+            try:
+                together(ready)
+            finally:
+                with lane.changed:
+                    lane.publishing = False
+                    lane.changed.notify_all()
+
+
+class _Lane:
+    """The tickets of a branch in this process, oldest first. All that is read or written under `changed`."""
+
+    def __init__(self, host: HostLock | None) -> None:
+        self.tickets: list[Ticket] = []
+        self.changed = threading.Condition()
+        self.publishing = False
+        self._host = host
+        self._held: Literal["no", "asked", "yes"] = "no"
+        self._entered = 0  # since the host's lock was taken
+        self._drained = False
+
+    def joined(self) -> Ticket:
+        with self.changed:
+            self.tickets.append(Ticket(self))
+            return self.tickets[-1]
+
+    def admit(self, ticket: Ticket) -> None:
+        """Returns when the ticket's writer may begin to prepare."""
+        with self.changed:
+            self.changed.wait_for(lambda: self._is_next(ticket))
+            if self._host is None or self._held == "yes":
+                self._enter(ticket)
+                self.changed.wait_for(lambda: not self._is_behind_one_alone(ticket))
+                return
+            self._held = "asked"
         try:
-            _wait_for(descriptor)
-            yield
+            if self._drained:
+                self._host.yielded()
+            self._host.take()
         finally:
-            os.close(descriptor)
+            with self.changed:
+                self._held, self._entered = "yes", 0
+                self._enter(ticket)
+
+    def _is_next(self, ticket: Ticket) -> bool:
+        """Those before it are inside, and the process need not let others have a turn first."""
+        if not all(other.entered for other in self.tickets[: self.tickets.index(ticket)]):
+            return False
+        return self._host is None or self._held == "no" or (self._held == "yes" and self._entered < _ENTERED_MOST)
+
+    def _enter(self, ticket: Ticket) -> None:
+        ticket.entered = True
+        self._entered += 1
+        self.changed.notify_all()
+
+    def _is_behind_one_alone(self, ticket: Ticket) -> bool:
+        return any(other.alone for other in self.tickets[: self.tickets.index(ticket)])
+
+    def may_publish(self, ticket: Ticket) -> bool:
+        return not self.publishing and not self._is_behind_one_alone(ticket)
+
+    def ready(self) -> list[Any]:
+        """Entries that wait, oldest first, up to the first writer that wants the lane to itself."""
+        found: list[Waiting] = []
+        for ticket in self.tickets:
+            if ticket.alone and ticket is not self.tickets[0]:
+                break
+            if ticket.entry is not None and not ticket.entry.settled:
+                found.append(ticket.entry)
+            if ticket.alone:
+                break
+        return found
+
+    def leave(self, ticket: Ticket) -> None:
+        with self.changed:
+            self.tickets.remove(ticket)
+            if self._host is not None and self._held == "yes" and not any(each.entered for each in self.tickets):
+                self._host.release()
+                self._held, self._drained = "no", self._entered >= _ENTERED_MOST
+            self.changed.notify_all()
 
 
 def lanes_of(store: Store) -> Lanes:
@@ -79,27 +188,3 @@ def lanes_of(store: Store) -> Lanes:
 @cache
 def _lanes(uri: str, local_path: str | None) -> Lanes:
     return Lanes(None if local_path is None else os.path.join(local_path, FOLDER))
-
-
-def _wait_for(descriptor: int) -> None:
-    """Take the lock, or go on without it: a holder that was stopped must not stop the others."""
-    pause = _PAUSE_SECONDS
-    waited = 0.0
-    while waited < _WAIT_SECONDS_MAX:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            _sleeper.wait(pause)
-            waited += pause
-            pause = min(pause * 1.5, _PAUSE_SECONDS_MAX)
-        else:
-            return
-
-
-def _opened(folder: str, name: str) -> int | None:
-    """None where no lock file can be had: a disk that is full or read-only says so at the write itself."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-        return os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return None

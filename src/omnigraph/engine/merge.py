@@ -38,6 +38,10 @@ class MergeOperation:
     def repeats(self) -> int:
         return _REPEATS
 
+    @property
+    def shares(self) -> bool:
+        return False
+
     def plan(self, snapshot: Snapshot) -> WritePlan | None:
         """Raises NotAvailable if both branches changed something, HistoryReclaimed if the merge base is gone."""
         target, source, core = snapshot.manifest, self._source, self._core

@@ -9,6 +9,7 @@ from typing import Any
 from omnigraph.engine import branches as branch_ops
 from omnigraph.engine import commits as commit_ops
 from omnigraph.engine.context import Context, Source, checked_message, source_text
+from omnigraph.engine.entry import WriteRequest
 from omnigraph.engine.merge import MergeOperation
 from omnigraph.engine.receipts import (
     Branch,
@@ -22,7 +23,7 @@ from omnigraph.engine.receipts import (
 )
 from omnigraph.engine.replay import idempotency
 from omnigraph.engine.schema_change import SchemaOperation, migration
-from omnigraph.engine.write import WriteRequest, write
+from omnigraph.engine.write import write
 from omnigraph.errors import OmnigraphError
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.builder import MAIN

@@ -57,7 +57,8 @@ class TypeChange:
     """The rows of one type that go and come.
 
     `rows`: new rows in the columns of the type's table schema. `remove`: uint64 row addresses in the base pin.
-    `overwrite`: all former rows go (then `remove` is empty). `counts` against the base.
+    `overwrite`: all former rows go (then `remove` is empty). `counts` against the base. `made_ids`: every id was made by
+    this write, so that nobody else can have it.
     """
 
     entity: EntityType
@@ -65,6 +66,7 @@ class TypeChange:
     remove: np.ndarray
     counts: Counts
     overwrite: bool = False
+    made_ids: bool = False
 
     @property
     def is_append(self) -> bool:

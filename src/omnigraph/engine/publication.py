@@ -5,12 +5,16 @@ Everything definite is told by the result or by a typed error; an unknown outcom
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.logs import log_event
-from omnigraph.errors import Busy, OutcomeUnknown, StorageClass, StorageFailure, StoragePhase
+from omnigraph.errors import Busy, OmnigraphError, OutcomeUnknown, StorageClass, StorageFailure, StoragePhase
 from omnigraph.manifest.builder import Built
 from omnigraph.manifest.chain import HeadState, KnownHead
 from omnigraph.manifest.driver import drive
+from omnigraph.manifest.model import Commit
 from omnigraph.manifest.publish import Conflict, Log, NotPublished, Publication, Published, publish
 from omnigraph.manifest.publish import OutcomeUnknown as Undecided
 from omnigraph.store.base import StoreError
@@ -18,33 +22,49 @@ from omnigraph.store.base import StoreError
 _LOGGER = "omnigraph.publication"
 
 
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """What ended without a version: one error for each commit that was to be published, in their order."""
+
+    errors: tuple[OmnigraphError, ...]
+
+
 def publish_version(
     core: GraphCore, built: Built, base: HeadState, *, staged_at: float, kind: str, key: str | None = None
 ) -> Published | Conflict:
-    """Publish `built` after `base`.
+    """Publish `built`, of one writer, after `base`.
 
     A published head is adopted; the head that a conflict shows is adopted too. Raises StorageFailure (definite, nothing
     was published), Busy if this process may not write any more, OutcomeUnknown (`kind`, `key` are for its detail).
     """
+    result = attempt(core, built, base, staged_at=staged_at, kind=kind, keys=(key,))
+    if isinstance(result, Attempted):
+        raise result.errors[-1]
+    return result
+
+
+def attempt(
+    core: GraphCore, built: Built, base: HeadState, *, staged_at: float, kind: str, keys: Sequence[str | None]
+) -> Published | Conflict | Attempted:
+    """As `publish_version`, for a version of several writers, each with its own key and its own error."""
     for segment in built.segments:
         try:
             core.store.put_fresh(segment.key, segment.data)
         except StoreError as error:
-            raise StorageFailure(
-                "A part of the history could not be stored. Nothing was published.",
-                cls=error.cls,
-                phase=StoragePhase.STAGE,
-                effects="none",
-            ) from None
+            return Attempted(tuple(_segment_failure(error) for _ in keys))
     publication = Publication(built.manifest, built.data, base, staged_at)
-    result = drive(
-        publish(publication),
-        store=core.store,
-        history=core.history,
-        clock=core.clock,
-        fence=core.fence,
-        log=lambda line: _write_log(core, built, line),
-    )
+    try:
+        result = drive(
+            publish(publication),
+            store=core.store,
+            history=core.history,
+            clock=core.clock,
+            fence=core.fence,
+            log=lambda line: _write_log(core, built, line),
+        )
+    except BaseException:  # interrupted, or a fault of ours: nobody saw how the request ended
+        core.heads.mark_uncertain(built.manifest.branch, base.version)
+        raise
     match result:
         case Published():
             core.heads.adopt(result.head)
@@ -53,10 +73,39 @@ def publish_version(
             core.heads.adopt(result.actual)
             return result
         case NotPublished():
-            raise _not_published(result)
+            return Attempted(tuple(_not_published(result) for _ in keys))
         case Undecided():
             core.heads.mark_uncertain(built.manifest.branch, base.version)
-            raise _unknown(core, built, base, kind, key)
+            return Attempted(unknown_outcomes(core, built, base, kind=kind, keys=keys))
+
+
+def unknown_outcomes(
+    core: GraphCore, built: Built, base: HeadState, *, kind: str, keys: Sequence[str | None]
+) -> tuple[OutcomeUnknown, ...]:
+    """What each writer of a version is told when nobody knows whether it was published."""
+    commits: Sequence[Commit | None] = built.manifest.commits or (None,)
+    base_commit = base.manifest.head_commit.id if isinstance(base, KnownHead) else built.manifest.forked_from
+    return tuple(
+        OutcomeUnknown(
+            "The commit may or may not have been published.",
+            kind=kind,
+            branch=built.manifest.branch,
+            base_commit_id=None if base_commit is None else str(base_commit),
+            graph_commit_id=None if commit is None else str(commit.id),
+            graph_id=core.graph_id,
+            idempotency_key=key,
+        )
+        for commit, key in zip(commits, keys, strict=True)
+    )
+
+
+def _segment_failure(error: StoreError) -> StorageFailure:
+    return StorageFailure(
+        "A part of the history could not be stored. Nothing was published.",
+        cls=error.cls,
+        phase=StoragePhase.STAGE,
+        effects="none",
+    )
 
 
 def _not_published(result: NotPublished) -> Busy | StorageFailure:
@@ -82,20 +131,6 @@ def _not_published(result: NotPublished) -> Busy | StorageFailure:
         cls=result.cls or StorageClass.CONNECTION,
         phase=StoragePhase.PUBLISH,
         effects="none",
-    )
-
-
-def _unknown(core: GraphCore, built: Built, base: HeadState, kind: str, key: str | None) -> OutcomeUnknown:
-    attempted = built.manifest.commits[-1].id if built.manifest.commits else None
-    base_commit = base.manifest.head_commit.id if isinstance(base, KnownHead) else built.manifest.forked_from
-    return OutcomeUnknown(
-        "The commit may or may not have been published.",
-        kind=kind,
-        branch=built.manifest.branch,
-        base_commit_id=None if base_commit is None else str(base_commit),
-        graph_commit_id=None if attempted is None else str(attempted),
-        graph_id=core.graph_id,
-        idempotency_key=key,
     )
 
 

@@ -57,6 +57,10 @@ class SchemaOperation:
     def repeats(self) -> int:
         return _REPEATS
 
+    @property
+    def shares(self) -> bool:
+        return False
+
     def plan(self, snapshot: Snapshot) -> WritePlan | None:
         """Stores the new schema objects. None if the text is the accepted one.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
+
+import pyarrow as pa
 
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.logs import log_event
@@ -28,6 +30,10 @@ class StagedType:
     change: TypeChange
     staged: Staged
 
+    @property
+    def type_id(self) -> str:
+        return self.change.entity.id
+
 
 @dataclass(frozen=True, slots=True)
 class StagedPlan:
@@ -38,7 +44,7 @@ class StagedPlan:
 
     @property
     def touched(self) -> dict[str, Touch]:
-        return {t.change.entity.id: "append" if t.change.is_append else "change" for t in self.types}
+        return {t.type_id: "append" if t.change.is_append else "change" for t in self.types}
 
 
 def stage_plan(
@@ -69,25 +75,64 @@ def stage_plan(
     return StagedPlan(plan, tuple(_side_by_side(one, plan.changes)))
 
 
-def commit_plan(
-    core: GraphCore, base: HeadState, staged: StagedPlan, *, label: str, entries: Mapping[str, TypeEntry] | None = None
-) -> tuple[dict[str, TypeEntry], tuple[Committed, ...]]:
+@dataclass(frozen=True, slots=True)
+class CommittedType:
+    """One table commit, and the changes that share it: several appends, or one change of any kind."""
+
+    shares: tuple[StagedType, ...]
+    committed: Committed
+
+    @property
+    def type_id(self) -> str:
+        return self.shares[0].type_id
+
+    @property
+    def delta(self) -> RowDelta | None:
+        """The rows that went and came; None where they are not known one by one."""
+        first = self.shares[0].change
+        if first.overwrite:
+            return None
+        rows = [each.change.rows for each in self.shares if each.change.rows is not None]
+        return RowDelta(
+            removed=first.remove,
+            rows=pa.concat_tables(rows, promote_options="default")
+            if rows
+            else table_schema(first.entity).empty_table(),
+            addresses=self.committed.appended,
+        )
+
+
+def commit_together(
+    core: GraphCore,
+    base: HeadState,
+    plans: Sequence[StagedPlan],
+    *,
+    label: str,
+    entries: Mapping[str, TypeEntry] | None = None,
+) -> tuple[dict[str, TypeEntry], tuple[CommittedType, ...]]:
     """One detached commit for each type onto the base's pins, made safe against a power cut on a local root.
 
-    Returns the types of the manifest to be and the commits. Raises PinMoved if a pin is not the one that was staged on,
-    StorageFailure (phase stage).
+    Several plans share a commit only where all of them append (`engine/sharing` sees to it). Returns the types of the
+    manifest to be and the commits. Raises PinMoved if a pin is not the one that was staged on, StorageFailure (phase
+    stage).
     """
-    plan = staged.plan
-    types = dict(_entries(base, entries) if plan.types is None else plan.types)
+    replaced = plans[0].plan.types
+    types = dict(_entries(base, entries) if replaced is None else replaced)
+    by_type: dict[str, list[StagedType]] = {}
+    for plan in plans:
+        for each in plan.types:
+            by_type.setdefault(each.type_id, []).append(each)
 
-    def one(each: StagedType) -> Committed:
-        entry = types.get(each.change.entity.id)
-        return commit(core.tables, each.staged, None if entry is None else entry.pin, label=label)
+    def one(shares: list[StagedType]) -> CommittedType:
+        entry = types.get(shares[0].type_id)
+        onto = None if entry is None else entry.pin
+        first, *more = [each.staged for each in shares]
+        return CommittedType(tuple(shares), commit(core.tables, first, onto, label=label, more=more))
 
-    committed = tuple(_side_by_side(one, staged.types))
-    sync(core.tables, committed)
-    for each, done in zip(staged.types, committed, strict=True):
-        entity = each.change.entity
+    committed = tuple(_side_by_side(one, by_type.values()))
+    sync(core.tables, tuple(each.committed for each in committed))
+    for each in committed:
+        entity, done = each.shares[0].change.entity, each.committed
         old = types.get(entity.id)
         types[entity.id] = TypeEntry(
             kind=entity.kind,
@@ -101,12 +146,11 @@ def commit_plan(
     return types, committed
 
 
-def carry_on(
-    core: GraphCore, old: Manifest, new: Manifest, staged: StagedPlan, committed: tuple[Committed, ...]
-) -> None:
+def carry_on(core: GraphCore, old: Manifest, new: Manifest, committed: Sequence[CommittedType]) -> None:
     """Hand a publication's row changes to what is in memory. Never raises: the commit stands, memory holds a copy."""
     try:
-        core.residency.adopt(core.tables, old, new, _row_deltas(staged, committed))
+        deltas = {each.type_id: delta for each in committed if (delta := each.delta) is not None}
+        core.residency.adopt(core.tables, old, new, deltas)
     except Exception as error:
         # Whatever went wrong with the copy, it is read again when it is next asked for; the write succeeded.
         log_event(
@@ -116,19 +160,6 @@ def carry_on(
             branch=new.branch,
             error_type=type(error).__name__,
         )
-
-
-def _row_deltas(staged: StagedPlan, committed: tuple[Committed, ...]) -> dict[str, RowDelta]:
-    """Changes whose rows are known one by one."""
-    return {
-        each.change.entity.id: RowDelta(
-            removed=each.change.remove,
-            rows=table_schema(each.change.entity).empty_table() if each.change.rows is None else each.change.rows,
-            addresses=done.appended,
-        )
-        for each, done in zip(staged.types, committed, strict=True)
-        if not each.change.overwrite
-    }
 
 
 def _entries(base: HeadState, entries: Mapping[str, TypeEntry] | None) -> Mapping[str, TypeEntry]:

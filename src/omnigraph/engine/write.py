@@ -8,77 +8,45 @@
 6. Adopt     head, adjacency, columns in memory.                                                   A warning at most.
 7. Answer    the receipt.
 
-The one loop over conflicts is here: another version met at step 5 is judged against the write's footprint. The loop over
-doubt is in `manifest/publish`. Every failure before step 5 is definite and leaves nothing to undo.
+Steps 1 to 3 run side by side for the writers of a branch; whoever is ready goes through 4 to 6 with those that wait
+(`engine/groups`, where the loop over conflicts is). The loop over preparing again is here, the one over doubt in
+`manifest/publish`. Every failure before step 5 is definite and leaves nothing to undo.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import assert_never
 
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.judge import OtherLife, PrepareAgain, Rebase, verdict
+from omnigraph.engine.entry import Again, Entry, Failed, WriteRequest, Written
+from omnigraph.engine.groups import check_condition, publish_together
+from omnigraph.engine.judge import OtherLife
+from omnigraph.engine.lanes import Ticket
 from omnigraph.engine.plan import WritePlan
-from omnigraph.engine.publication import publish_version
 from omnigraph.engine.replay import find_replay
-from omnigraph.engine.staging import StagedPlan, carry_on, commit_plan, stage_plan
-from omnigraph.errors import BranchNotFound, PreconditionFailed, ReadSetConflict
-from omnigraph.manifest.builder import CommitDraft, base_label, next_version
+from omnigraph.engine.staging import stage_plan
+from omnigraph.errors import BranchNotFound, ReadSetConflict
 from omnigraph.manifest.chain import KnownHead, NoHead
-from omnigraph.manifest.model import Commit, Idempotency, Manifest
-from omnigraph.manifest.publish import Published
-from omnigraph.query.snapshot import Snapshot
-from omnigraph.tables.stage import PinMoved
+from omnigraph.manifest.model import Commit
 
 _PAUSE_SECONDS = (0.005, 0.05)
 _PAUSE_SECONDS_MAX = 1.0
-_REBASES_MAX = 64
-
-
-class Operation(Protocol):
-    """One kind of write. `repeats`: how often it may be prepared again when another writer changed its inputs."""
-
-    @property
-    def repeats(self) -> int: ...
-
-    def plan(self, snapshot: Snapshot) -> WritePlan | None:
-        """What it wants, given this base; None if that is nothing. Raises the typed errors of bad input."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class WriteRequest:
-    branch: str
-    operation: Operation
-    actor: str | None = None
-    message: str | None = None
-    if_commit: str | None = None
-    idempotency: Idempotency | None = None
-    idempotency_key: str | None = None  # the caller's own words, for the answer of an unknown outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """`commit` None: nothing was to be done. `plan` None: the answer is that of an earlier request with this key."""
-
-    commit: Commit | None
-    manifest: Manifest
-    plan: WritePlan | None
-    replayed: bool = False
+_ATTEMPTS_BESIDE_OTHERS = 4
+"""So often a write is prepared again while others publish; then they wait for it."""
 
 
 def write(core: GraphCore, request: WriteRequest) -> Written:
     """Run one write to its end. Raises every typed error of the write path; what is known is in its `effects`."""
-    with core.writing(request.branch):
-        return _Writing(core, request).run()
+    with core.writing(request.branch, alone=request.if_commit is not None) as ticket:
+        return _Writing(core, request, ticket).run()
 
 
 class _Writing:
-    def __init__(self, core: GraphCore, request: WriteRequest) -> None:
+    def __init__(self, core: GraphCore, request: WriteRequest, ticket: Ticket) -> None:
         self._core = core
         self._request = request
+        self._ticket = ticket
         self._attempt = 0
 
     def run(self) -> Written:
@@ -93,62 +61,50 @@ class _Writing:
             replayed = find_replay(core, head, request.idempotency, base=seen)
             if replayed is not None:
                 return Written(replayed, head.manifest, None, replayed=True)
-            self._check_condition(head)
+            check_condition(request.if_commit, head)
             plan = request.operation.plan(core.snapshot(head.manifest))
             if plan is None:
                 return Written(None, head.manifest, None)
-            written = self._publish(head, plan, captured_at)
+            written = self._publish(head, plan, captured_at) if self._has_turn(head) else None
             if written is not None:
                 return written
             first, seen = first or head, head.manifest.head_commit
 
+    def _has_turn(self, head: KnownHead) -> bool:
+        """Wait for the lane, if the write can't share it; False if the head has moved meanwhile."""
+        if self._ticket.alone or (self._request.operation.shares and self._attempt < _ATTEMPTS_BESIDE_OTHERS):
+            return True
+        self._ticket.take_alone()
+        return self._core.heads.newest(head).version == head.version
+
     def _publish(self, head: KnownHead, plan: WritePlan, captured_at: float) -> Written | None:
         """Stage and publish; None if the plan must be made again on the head as it is now."""
-        core, request = self._core, self._request
-        staged = stage_plan(core, head, plan)
-        for _ in range(_REBASES_MAX):
-            nonce = random_hex(32)
-            try:
-                entries, committed = commit_plan(core, head, staged, label=base_label(head))
-            except PinMoved:
-                return self._again(head, head, PrepareAgain("pin"))
-            built = next_version(
-                head,
-                [commit_draft(request, plan, staged)],
-                now_us=core.clock.now_us(),
-                nonce=nonce,
-                types=entries,
-                schema=plan.schema,
-                absorbed=plan.absorbed,
-            )
-            result = publish_version(
-                core, built, head, staged_at=captured_at, kind="commit", key=request.idempotency_key
-            )
-            if isinstance(result, Published):
-                carry_on(core, head.manifest, result.manifest, staged, committed)
-                return Written(result.manifest.commits[-1], result.manifest, plan)
-            moved = result.actual
-            replayed = find_replay(core, moved, request.idempotency, base=head.manifest.head_commit)
-            if replayed is not None:
-                return Written(replayed, moved.manifest, None, replayed=True)
-            self._check_condition(moved)
-            judged = verdict(plan.footprint, head.manifest, moved.manifest)
-            if not isinstance(judged, Rebase):
-                return self._again(head, moved, judged)
-            head = moved
-        return self._again(head, head, PrepareAgain("branch_head"))
+        core = self._core
+        entry = Entry(core, self._request, head, plan, stage_plan(core, head, plan), captured_at)
+        self._ticket.publish(entry, publish_together)
+        match entry.result:
+            case Written():
+                return entry.result
+            case Failed():
+                raise entry.result.error
+            case Again():
+                return self._again(head, entry.result)
+            case None:
+                raise AssertionError("an entry left its lane unsettled")
+            case _:
+                assert_never(entry.result)
 
-    def _again(self, head: KnownHead, moved: KnownHead, judged: PrepareAgain | OtherLife) -> None:
+    def _again(self, head: KnownHead, again: Again) -> None:
         """Pause before another attempt. Raises ReadSetConflict, BranchNotFound if there may be none."""
-        branch = self._request.branch
+        judged = again.verdict
         if isinstance(judged, OtherLife):
             raise self._other_life(head)
         if self._attempt >= self._request.operation.repeats:
             raise ReadSetConflict(
-                f"Branch '{branch}' moved on while this write was being prepared.",
+                f"Branch '{self._request.branch}' moved on while this write was being prepared.",
                 member=judged.member,
                 expected=judged.expected or str(head.manifest.head_commit.id),
-                actual=judged.actual or str(moved.manifest.head_commit.id),
+                actual=judged.actual or str(again.head.manifest.head_commit.id),
             )
         low, high = _PAUSE_SECONDS
         jitter = low + (high - low) * int(random_hex(8), 16) / 2**32
@@ -167,32 +123,3 @@ class _Writing:
             expected=f"{branch}#{base.life}",
             actual=f"{branch}#{now.life}",
         )
-
-    def _check_condition(self, head: KnownHead) -> None:
-        expected = self._request.if_commit
-        actual = str(head.manifest.head_commit.id)
-        if expected is not None and expected != actual:
-            raise PreconditionFailed(
-                f"The head of branch '{head.branch}' is not the commit that was named.",
-                expected=expected,
-                actual=actual,
-            )
-
-
-def commit_draft(request: WriteRequest, plan: WritePlan, staged: StagedPlan) -> CommitDraft:
-    """What the log will say of this write."""
-    changes = plan.changes
-    return CommitDraft(
-        nonce=random_hex(16),
-        kind=plan.kind,
-        actor=request.actor,
-        message=request.message,
-        counts={change.entity.id: change.counts for change in changes} | dict(plan.counts),
-        names={change.entity.id: f"{change.entity.kind}:{change.entity.name}" for change in changes} | dict(plan.names),
-        touched=staged.touched | dict(plan.touched),
-        origin=plan.origin,
-        idempotency=request.idempotency,
-        affected=plan.affected,
-        ids=plan.ids if request.idempotency is not None else (),  # kept for a replay, and for nothing else
-        merged=plan.merged,
-    )

@@ -19,7 +19,7 @@ Knows nothing of keys, uniqueness or branches: who appends has made sure that th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import lance
@@ -88,6 +88,11 @@ class Staged:
         """Nothing to commit."""
         return not (self.fragments or self.removal)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the data files."""
+        return tuple(_data_files(self.fragments))
+
 
 @dataclass(frozen=True, slots=True)
 class Committed:
@@ -145,16 +150,23 @@ def _files(
     return cast(Removal, removal), cast("list[FragmentMetadata]", fragments)
 
 
-def commit(tables: TableStore, staged: Staged, onto: TablePin | None, *, label: str) -> Committed:
+def commit(
+    tables: TableStore, staged: Staged, onto: TablePin | None, *, label: str, more: Sequence[Staged] = ()
+) -> Committed:
     """One detached commit of what was staged, following `onto`; `label` becomes its property `omnigraph.base`.
 
-    The new version is open and warm afterwards. A table that lacks columns of the staged schema gets all of them
-    first, by one more commit in the same line. Raises PinMoved if `onto` is not the pin it was staged on (appended
+    `more`: rows staged by others for the same type, appended in this order after those of `staged`; then all of them are
+    appends. The new version is open and warm afterwards. A table that lacks columns of the staged schema gets all of
+    them first, by one more commit in the same line. Raises PinMoved if `onto` is not the pin it was staged on (appended
     rows alone may follow any pin of their folder), StorageFailure (phase stage) otherwise: nothing is visible then.
     """
+    base = _base_to_follow(tables, staged, onto)
+    if more:
+        for each in more:
+            _base_to_follow(tables, each, onto)
+        staged = _joined(staged, more)
     if staged.is_empty:
         raise InternalError("a commit without a change was asked for")
-    base = _base_to_follow(tables, staged, onto)
     written = [f"data/{name}" for name in _data_files(staged.fragments)] + list(staged.removal.files)
     with storage_failures(StoragePhase.STAGE):
         missing = lacking(base, staged.schema)
@@ -176,7 +188,7 @@ def commit(tables: TableStore, staged: Staged, onto: TablePin | None, *, label: 
         version.rows,
         version.bytes,
         appended,
-        tuple(_data_files(staged.fragments)),
+        staged.files,
         tuple(f"{staged.folder}/{each}" for each in written),
     )
 
@@ -194,6 +206,14 @@ def _base_to_follow(tables: TableStore, staged: Staged, onto: TablePin | None) -
     if any(found.get(name) != number for name, number in assumed.items()):
         raise PinMoved
     return base
+
+
+def _joined(first: Staged, more: Sequence[Staged]) -> Staged:
+    """Appends of one type as one."""
+    everyone = (first, *more)
+    if not all(each.is_append and each.folder == first.folder and each.schema == first.schema for each in everyone):
+        raise PinMoved
+    return replace(first, fragments=tuple(fragment for each in everyone for fragment in each.fragments))
 
 
 def _operation(staged: Staged) -> lance.LanceOperation.BaseOperation:

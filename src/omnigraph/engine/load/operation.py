@@ -60,6 +60,10 @@ class LoadOperation:
     def repeats(self) -> int:
         return 0 if self.mode == "overwrite" else _REPEATS
 
+    @property
+    def shares(self) -> bool:
+        return self.mode != "overwrite"
+
     def batch(self, snapshot: Snapshot) -> LoadBatch:
         """The records, with ids. Raises InvalidData, ConstraintViolation, LimitExceeded with line numbers.
 

@@ -54,8 +54,13 @@ class MutateOperation:
     @property
     def repeats(self) -> int:
         """Insert-only mutations are prepared again; updates and deletes looked at rows and are not."""
+        return _INSERT_REPEATS if self.shares else 0
+
+    @property
+    def shares(self) -> bool:
+        """Those that looked at rows have the lane to themselves: nobody makes stale what they saw."""
         assert self.query is not None
-        return _INSERT_REPEATS if all(isinstance(s, Insert) for s in self.query.statements) else 0
+        return all(isinstance(s, Insert) for s in self.query.statements)
 
     def chosen(self, snapshot: Snapshot) -> MutationQuery:
         """The query that is run. Raises InvalidQuery, InvalidParams (`P006`), InvalidRequest (`wrong_verb`)."""

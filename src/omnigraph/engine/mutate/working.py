@@ -102,4 +102,5 @@ class WorkingType:
             rows=rows,
             remove=replaced,
             counts=Counts(inserted=rows.num_rows - updated, updated=updated),
+            made_ids=len(ids) == 0,
         )

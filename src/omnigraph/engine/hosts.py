@@ -1,0 +1,61 @@
+"""One lane of writers among the processes of a host: a lock file that a process holds while it has writers in the lane.
+
+A courtesy, and no more: it keeps writers from preparing what another process is about to make stale. What keeps them
+apart is the publication itself; a lock that can't be had is done without.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+
+FOLDER = ".lanes"
+
+_PAUSE_SECONDS = 0.002
+_PAUSE_SECONDS_MAX = 0.02
+_WAIT_SECONDS_MAX = 10.0
+
+_sleeper = threading.Event()  # never set: for waiting
+
+
+class HostLock:
+    """A lock on one file. Taken and released by one thread at a time."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._descriptor: int | None = None
+
+    def take(self) -> None:
+        """Take the lock, or go on without it: a holder that was stopped must not stop the others."""
+        self._descriptor = descriptor = _opened(self._folder, self._name)
+        pause = _PAUSE_SECONDS
+        waited = 0.0
+        while descriptor is not None and waited < _WAIT_SECONDS_MAX:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                _sleeper.wait(pause)
+                waited += pause
+                pause = min(pause * 1.5, _PAUSE_SECONDS_MAX)
+            else:
+                return
+
+    def release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def yielded(self) -> None:
+        """Wait long enough for another process that asks for the lock to find it free."""
+        _sleeper.wait(_PAUSE_SECONDS_MAX)
+
+
+def _opened(folder: str, name: str) -> int | None:
+    """None where no lock file can be had: a disk that is full or read-only says so at the write itself."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        return os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
