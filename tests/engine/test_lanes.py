@@ -90,3 +90,83 @@ def test_a_lane_is_taken_in_arrival_order() -> None:
         thread.join()
     assert order == [0, 1, 2, 3, 4]
     assert lanes._lanes == {}
+
+
+def test_who_is_interrupted_while_waiting_holds_up_nobody() -> None:
+    lanes, done, waiting = Lanes(), threading.Event(), threading.Event()
+
+    def interrupted() -> None:
+        try:
+            with lanes.enter("main") as ticket:
+                waiting.set()
+                ticket.publish(_Entry(), _interrupts)
+        except KeyboardInterrupt:
+            done.set()
+
+    with lanes.enter("main", alone=True):
+        thread = threading.Thread(target=interrupted)
+        thread.start()
+    thread.join()
+    assert done.is_set()
+    with lanes.enter("main", alone=True):
+        pass
+    assert lanes._lanes == {}
+
+
+def test_what_waits_behind_one_that_wants_the_lane_to_itself_is_not_published_before_it() -> None:
+    lanes, published = Lanes(), list[str]()
+    late = threading.Event()
+
+    def shared() -> None:
+        with lanes.enter("main") as ticket:
+            late.set()
+            entry = _Entry()
+            ticket.publish(entry, lambda _: (published.append("shared"), setattr(entry, "settled", True))[0])
+
+    with lanes.enter("main") as first:
+        alone = threading.Thread(target=lambda: _alone(lanes, published))
+        alone.start()
+        while len(lanes._lanes["main"].tickets) < 2:
+            pass
+        behind = threading.Thread(target=shared)
+        behind.start()
+        entry = _Entry()
+        first.publish(entry, lambda _: (published.append("first"), setattr(entry, "settled", True))[0])
+        assert not late.is_set()
+    alone.join()
+    behind.join()
+    assert published == ["first", "alone", "shared"]
+
+
+class _Entry:
+    settled = False
+
+
+def _interrupts(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _alone(lanes: Lanes, published: list[str]) -> None:
+    with lanes.enter("main", alone=True):
+        published.append("alone")
+
+
+def test_a_process_that_never_stops_writing_lets_others_have_their_turn(tmp_path: Path) -> None:
+    lanes, other, stop = Lanes(str(tmp_path)), Lanes(str(tmp_path)), threading.Event()
+
+    def without_pause() -> None:
+        while not stop.is_set():
+            with lanes.enter("main"):
+                pass
+
+    threads = [threading.Thread(target=without_pause) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            with other.enter("main", alone=True):
+                assert lanes._lanes.get("main") is None or lanes._lanes["main"]._held != "yes"
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()

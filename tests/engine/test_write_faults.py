@@ -13,15 +13,12 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.lanes import Lanes
-from omnigraph.engine.opening import open_core
 from omnigraph.errors import Busy, OutcomeUnknown, ReadSetConflict, StorageClass, StorageFailure
 from omnigraph.manifest.publish import FenceClosed, FenceOpen
 from omnigraph.store.faults import (
     FailCondition,
-    FaultStore,
+    Fault,
     LandLate,
     LoseAfter,
     LoseBefore,
@@ -30,13 +27,11 @@ from omnigraph.store.faults import (
     Rule,
     Throttle,
 )
-from omnigraph.store.open import open_store
-from support.clocks import SteppingClock
+from support.faulty import Faulty
 
 SCHEMA = "node Port { code: String @key  name: String? } edge Ferry: Port -> Port { line: String? }"
 INSERT = "query m($c: String) { insert Port { code: $c } }"
 UPDATE = 'query m() { update Port set { name: "x" } where code = "A" }'
-MANIFEST = "__manifest/"
 
 
 @pytest.fixture
@@ -44,21 +39,6 @@ def root(tmp_path: Path) -> str:
     graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
     graph.mutate(INSERT, c="A")
     return str(tmp_path / "g")
-
-
-class Faulty:
-    """A graph whose own requests go through a script."""
-
-    def __init__(self, root: str, *, owner: bool = True) -> None:
-        self.store = FaultStore(open_store(root))
-        self.clock = SteppingClock(now_us=2_000_000_000_000_000)
-        self.core = open_core(root, store=self.store, clock=self.clock, owner=owner)
-        self.core.lanes = Lanes()  # as on another host: what these tests let in meanwhile must not wait for us
-        self.graph = Graph(Context(self.core))
-
-    def publish_with(self, *faults: object, times: int = 1) -> None:
-        for fault in faults:
-            self.store.add(Rule(fault, verb="create", key=MANIFEST, times=times))  # type: ignore[arg-type]
 
 
 def codes(root: str) -> list[str]:
@@ -75,7 +55,7 @@ def manifests(root: str) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", [LoseBefore(), LoseAfter(), Throttle(), FailCondition(), LandLate(after=1)])
-def test_one_lost_publication_is_settled_by_the_identical_request(root: str, fault: object) -> None:
+def test_one_lost_publication_is_settled_by_the_identical_request(root: str, fault: Fault) -> None:
     faulty = Faulty(root)
     faulty.publish_with(fault)
     result = faulty.graph.mutate(INSERT, c="B")

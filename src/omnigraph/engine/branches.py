@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.interior import of_its_own
 from omnigraph.engine.logs import log_event
 from omnigraph.engine.publication import publish_version
 from omnigraph.engine.receipts import Branch, BranchCreated, BranchDeleted, as_datetime
@@ -18,7 +19,7 @@ from omnigraph.errors import (
     InvalidRequest,
     ReadSetConflict,
 )
-from omnigraph.manifest.builder import MAIN, deletion, forked
+from omnigraph.manifest.builder import MAIN, base_label, deletion, forked
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.failures import reading
 from omnigraph.manifest.keys import MANIFESTS, check_branch_name, folder_branch, lookalike
@@ -63,7 +64,8 @@ def create_branch(
             return _taken(core, target, idempotency, from_, actor)
         source = fork_source(core, from_, idempotency)
         refuse_lookalike(core, name)
-        built = forked(target, source.manifest, nonce=random_hex(32), created_from=source.created_from)
+        state = of_its_own(core, source.manifest, label=base_label(target))
+        built = forked(target, state, nonce=random_hex(32), created_from=source.created_from)
         result = publish_version(core, built, target, staged_at=captured_at, kind="branch_create")
         if isinstance(result, Published):
             return _created(core, result.manifest, from_, actor)

@@ -18,6 +18,7 @@ from omnigraph.engine.lanes import Lanes, Ticket
 from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.schemas import SchemaStore
 from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.ids import CommitId
 from omnigraph.manifest.keys import check_branch_name
 from omnigraph.manifest.lineage import LogReader
 from omnigraph.manifest.model import Manifest
@@ -58,12 +59,12 @@ class GraphCore:
         self.history = LogReader(self.store)
         self.heads = Heads(self.store, self.clock, owner=self.owner)
         self.checked = CheckedQueries()
-        self._snapshots: OrderedDict[tuple[str, int, str], Snapshot] = OrderedDict()
+        self._snapshots: OrderedDict[tuple[str, CommitId], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
 
     def snapshot(self, manifest: Manifest) -> Snapshot:
         """The state that a manifest pins. Raises StorageFailure if its schema can't be read."""
-        key = (manifest.branch, manifest.version, manifest.nonce)
+        key = (manifest.nonce, manifest.head_commit.id)  # a version may hold the states of several commits
         with self._lock:
             found = self._snapshots.get(key)
             if found is not None:

@@ -12,6 +12,7 @@ from omnigraph.engine.branches import fork_source, refuse_lookalike
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.entry import WriteRequest, Written
 from omnigraph.engine.groups import commit_draft
+from omnigraph.engine.interior import of_its_own
 from omnigraph.engine.load.operation import LoadOperation
 from omnigraph.engine.publication import publish_version
 from omnigraph.engine.staging import carry_on, commit_together, stage_plan
@@ -54,17 +55,16 @@ def _forked(
     """None if the branch came to be meanwhile."""
     source = fork_source(core, from_, request.idempotency)
     refuse_lookalike(core, request.branch)
-    snapshot = core.snapshot(source.manifest)
-    plan = load.plan(snapshot)
+    plan = load.plan(core.snapshot(source.manifest))
     if plan is None:
         return Written(None, source.manifest, None)
-    entries = source.manifest.types
-    plan = replace(plan, types=entries)
+    state = of_its_own(core, source.manifest, label=base_label(target))
+    plan = replace(plan, types=state.types)
     staged = stage_plan(core, target, plan)
     types, committed = commit_together(core, target, [staged], label=base_label(target))
     built = forked(
         target,
-        source.manifest,
+        state,
         nonce=random_hex(32),
         created_from=source.created_from,
         drafts=[commit_draft(request, staged)],
@@ -76,5 +76,5 @@ def _forked(
     )
     if not isinstance(result, Published):
         return None
-    carry_on(core, source.manifest, result.manifest, committed)
+    carry_on(core, state, result.manifest, committed)
     return Written(result.manifest.commits[-1], result.manifest, plan)

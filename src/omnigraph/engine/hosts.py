@@ -15,20 +15,34 @@ FOLDER = ".lanes"
 _PAUSE_SECONDS = 0.002
 _PAUSE_SECONDS_MAX = 0.02
 _WAIT_SECONDS_MAX = 10.0
+_YIELD_SECONDS = 0.05  # longer than another process sleeps between two looks
+_CROWDED_MOST = 64
 
 _sleeper = threading.Event()  # never set: for waiting
 
 
 class HostLock:
-    """A lock on one file. Taken and released by one thread at a time."""
+    """A lock on one file. Taken and released by one thread at a time.
+
+    A process whose writers keep the lane busy without a gap would keep it for ever: `crowded` counts writers that entered
+    beside another, and after so many the process lets go for a moment.
+    """
 
     def __init__(self, folder: str, name: str) -> None:
         self._folder = folder
         self._name = name
         self._descriptor: int | None = None
+        self.crowded = 0
+
+    @property
+    def should_yield(self) -> bool:
+        return self.crowded >= _CROWDED_MOST
 
     def take(self) -> None:
         """Take the lock, or go on without it: a holder that was stopped must not stop the others."""
+        if self.should_yield:
+            _sleeper.wait(_YIELD_SECONDS)
+            self.crowded = 0
         self._descriptor = descriptor = _opened(self._folder, self._name)
         pause = _PAUSE_SECONDS
         waited = 0.0
@@ -46,10 +60,6 @@ class HostLock:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
-
-    def yielded(self) -> None:
-        """Wait long enough for another process that asks for the lock to find it free."""
-        _sleeper.wait(_PAUSE_SECONDS_MAX)
 
 
 def _opened(folder: str, name: str) -> int | None:

@@ -42,15 +42,17 @@ def verdict(
 ) -> Verdict:
     """Judge a write with this footprint, prepared on `base`, against `head`.
 
-    Only types of the footprint count, by their content: layout commits change none. Where the commits in between only
-    appended rows, ids that were found are still there, and rows with other ids can follow: `taken` says of a type id
-    whether an id that the write appends is in `head`, and is asked there only. A type whose pin moved without its
-    content is prepared again if we change its rows, since deletions name fragments that are gone.
+    Unless the footprint is the whole state, only its types count, by their content: layout commits change none. Where the
+    commits in between only appended rows, ids that were found are still there, and rows with other ids can follow: `taken`
+    says of a type id whether an id that the write appends is in `head`, and is asked there only. A type whose pin moved
+    without its content is prepared again if we change its rows, since deletions name fragments that are gone.
     """
     if head.life != base.life or head.state != "active":
         return OtherLife()
     if head.schema != base.schema:
         return PrepareAgain("schema", base.schema, head.schema)
+    if footprint.whole and head.version != base.version:
+        return PrepareAgain("branch_head")
     between = _between(base, head)
     for type_id, mode in sorted(footprint.modes.items()):
         before, after = base.types.get(type_id), head.types.get(type_id)

@@ -24,9 +24,6 @@ from omnigraph.engine.hosts import FOLDER, HostLock
 from omnigraph.manifest.keys import branch_folder
 from omnigraph.store.base import Store
 
-_ENTERED_MOST = 64
-"""So many writers of a process enter in a row before other processes of the host have their turn."""
-
 
 class Waiting(Protocol):
     """What a writer wants published. `settled`: somebody has said how it ended."""
@@ -44,6 +41,7 @@ class Lanes:
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder
         self._lanes: dict[str, _Lane] = {}
+        self._hosts: dict[str, HostLock] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -52,8 +50,7 @@ class Lanes:
         with self._lock:
             lane = self._lanes.get(branch)
             if lane is None:
-                host = None if self._folder is None else HostLock(self._folder, branch_folder(branch))
-                lane = self._lanes[branch] = _Lane(host)
+                lane = self._lanes[branch] = _Lane(self._host(branch))
             ticket = lane.joined()  # before another thread can find the lane empty and take it away
         try:
             lane.admit(ticket)
@@ -65,6 +62,17 @@ class Lanes:
                 lane.leave(ticket)
                 if not lane.tickets:
                     self._lanes.pop(branch, None)
+
+    def _host(self, branch: str) -> HostLock | None:
+        if self._folder is None:
+            return None
+        return self._hosts.setdefault(branch, HostLock(self._folder, branch_folder(branch)))
+
+    def waiting(self, branch: str) -> int:
+        """How many writers of a branch have something ready to publish."""
+        with self._lock:
+            lane = self._lanes.get(branch)
+        return 0 if lane is None else lane.waiting()
 
 
 class Ticket:
@@ -116,8 +124,6 @@ class _Lane:
         self.publishing = False
         self._host = host
         self._held: Literal["no", "asked", "yes"] = "no"
-        self._entered = 0  # since the host's lock was taken
-        self._drained = False
 
     def joined(self) -> Ticket:
         with self.changed:
@@ -134,23 +140,22 @@ class _Lane:
                 return
             self._held = "asked"
         try:
-            if self._drained:
-                self._host.yielded()
             self._host.take()
         finally:
             with self.changed:
-                self._held, self._entered = "yes", 0
+                self._held = "yes"
                 self._enter(ticket)
 
     def _is_next(self, ticket: Ticket) -> bool:
         """Those before it are inside, and the process need not let others have a turn first."""
         if not all(other.entered for other in self.tickets[: self.tickets.index(ticket)]):
             return False
-        return self._host is None or self._held == "no" or (self._held == "yes" and self._entered < _ENTERED_MOST)
+        return self._host is None or self._held == "no" or (self._held == "yes" and not self._host.should_yield)
 
     def _enter(self, ticket: Ticket) -> None:
         ticket.entered = True
-        self._entered += 1
+        if self._host is not None and len(self.tickets) > 1:
+            self._host.crowded += 1
         self.changed.notify_all()
 
     def _is_behind_one_alone(self, ticket: Ticket) -> bool:
@@ -171,12 +176,16 @@ class _Lane:
                 break
         return found
 
+    def waiting(self) -> int:
+        with self.changed:
+            return sum(ticket.entry is not None and not ticket.entry.settled for ticket in self.tickets)
+
     def leave(self, ticket: Ticket) -> None:
         with self.changed:
             self.tickets.remove(ticket)
             if self._host is not None and self._held == "yes" and not any(each.entered for each in self.tickets):
                 self._host.release()
-                self._held, self._drained = "no", self._entered >= _ENTERED_MOST
+                self._held = "no"
             self.changed.notify_all()
 
 

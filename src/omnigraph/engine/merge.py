@@ -61,7 +61,7 @@ class MergeOperation:
         changed = [t for t in {**target.types, **source.types} if _content(target, t) != _content(source, t)]
         return WritePlan(
             kind="merge",
-            footprint=Footprint(dict.fromkeys(target.types, "read")),
+            footprint=Footprint(whole=True),
             schema=source.schema,
             types=source.types,
             counts={t: _counted(absorbed, t) for t in changed},

@@ -7,7 +7,7 @@ publishes it. A plan holds no handle on storage and can be thrown away.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -25,10 +25,12 @@ class Footprint:
     """How a write used each type, by type id (history.md 9.1).
 
     `exists`: ids were looked up and found, nothing else read; `append`: only new ids, all known; `read`: scanned, matched
-    against, or looked up in vain; `change`: everything else.
+    against, or looked up in vain; `change`: everything else. `whole`: the state as it was, types without a row included,
+    so that the write can follow no other version.
     """
 
     modes: Mapping[str, Mode] = field(default_factory=dict[str, Mode])
+    whole: bool = False
 
     def with_mode(self, type_id: str, mode: Mode) -> Footprint:
         """The footprint after one more use; the stronger mode of a type stays, `append` with `read` is `change`."""
@@ -37,7 +39,7 @@ class Footprint:
             mode = "change"
         elif old is not None and _STRENGTH[old] >= _STRENGTH[mode]:
             return self
-        return Footprint({**self.modes, type_id: mode})
+        return replace(self, modes={**self.modes, type_id: mode})
 
     def with_rows(self, change: TypeChange, catalog: Catalog) -> Footprint:
         """The footprint after rows of a type come or go: `append` where that is all that has to hold elsewhere too."""

@@ -85,7 +85,7 @@ class SchemaOperation:
         dropped = [t for t in snapshot.manifest.types if t not in types]
         return WritePlan(
             kind="schema",
-            footprint=Footprint(dict.fromkeys(snapshot.manifest.types, "read")),
+            footprint=Footprint(whole=True),
             schema=digest,
             types=types,
             touched=dict.fromkeys(dropped, "drop"),

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.interior import state_at
 from omnigraph.engine.receipts import as_microseconds
 from omnigraph.errors import CommitNotFound, HistoryReclaimed, InvalidRequest, SnapshotNotFound, StorageFailure
 from omnigraph.manifest.commits import CommitPublished, CommitReclaimed, CommitSuperseded, CommitUndetermined, look_up
@@ -68,7 +69,7 @@ def commit_manifest(core: GraphCore, text: str) -> Manifest:
     fate = look_up(core.store, core.history, commit_id, head_of=core.heads.state).fate
     match fate:
         case CommitPublished():
-            return fate.stored.manifest
+            return state_at(core, fate.stored.manifest, commit_id)
         case CommitReclaimed():
             raise HistoryReclaimed(f"The data of commit {text} was removed by clean-up.")
         case CommitUndetermined(reason="unreadable", failure=failure) if isinstance(failure, StorageFailure):

@@ -83,10 +83,14 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class TablePin:
-    """A table at one version. `path` is the dataset's folder relative to the graph root."""
+    """A table at one version. `path` is the dataset's folder relative to the graph root.
+
+    `without`: names of data files whose rows are not part of the state, for a commit inside a group; never stored.
+    """
 
     path: str
     version: int
+    without: tuple[str, ...] = ()
 
 
 def content_label(pin: TablePin | None) -> str:

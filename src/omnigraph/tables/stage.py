@@ -35,7 +35,7 @@ from omnigraph.tables.extend import column_numbers, extension, lacking
 from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.rows import written_rows
 from omnigraph.tables.store import LINEAR_VERSION, Kind, TableStore
-from omnigraph.tables.version import Addresses, TableVersion, fragment_bytes
+from omnigraph.tables.version import Addresses, TableVersion, file_names, fragment_bytes
 
 _Operation = lance.LanceOperation
 
@@ -126,6 +126,8 @@ def stage(
     the folder that this process already made for it. Raises StorageFailure (phase stage) if a file can't be written,
     InternalError if an address is not live in the base or a column does not fit.
     """
+    if base is not None and base.without:
+        raise InternalError("rows were to be written onto a part of a version")
     folder = tables.folder(line, kind, type_id, schema) if base is None else base.path
     version = tables.open(base or TablePin(folder, LINEAR_VERSION))
     with storage_failures(StoragePhase.STAGE):
@@ -193,6 +195,23 @@ def commit(
     )
 
 
+def leave_out(tables: TableStore, pin: TablePin, *, label: str) -> Committed:
+    """A version of its own for a state that is a part of one: what `pin.without` names is gone from it. Two requests.
+
+    Raises StorageFailure (phase read or stage).
+    """
+    whole = tables.open(TablePin(pin.path, pin.version))
+    without = set(pin.without)
+    gone = [each for each in whole.fragments() if without.intersection(file_names(each))]
+    state = tables.open(pin)
+    rows, size = state.rows, state.bytes
+    with storage_failures(StoragePhase.STAGE):
+        operation = _Operation.Delete([], [each.id for each in gone], "")
+        version, files = detached(tables, whole, operation, label=label, rows=rows, size=size)
+    written = tuple(f"{pin.path}/{each}" for each in files)
+    return Committed(version.pin, rows, size, np.empty(0, np.uint64), (), written)
+
+
 def _base_to_follow(tables: TableStore, staged: Staged, onto: TablePin | None) -> TableVersion:
     """The version to commit on; PinMoved if what was staged is not right for it."""
     if onto == staged.base:
@@ -240,4 +259,4 @@ def _addresses(version: TableVersion, fragments: Sequence[FragmentMetadata]) -> 
 
 
 def _data_files(fragments: Sequence[FragmentMetadata]) -> list[str]:
-    return [file._path for each in fragments for file in each.files]  # pyright: ignore[reportPrivateUsage] - .path builds a class on each call
+    return [name for each in fragments for name in file_names(each)]

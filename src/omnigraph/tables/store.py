@@ -71,7 +71,7 @@ class TableStore:
         self.synced_folders: set[str] = set()
         """Folders whose own names are known to survive a power cut (see `sync`)."""
         self._clock: Clock = clock or SystemClock()
-        self._versions: Cache[tuple[str, int], TableVersion] = Cache(open_versions_bytes)
+        self._versions: Cache[TablePin, TableVersion] = Cache(open_versions_bytes)
         self._lock = threading.Lock()
         self._folders: dict[tuple[str, str], str] = {}
         self._folder_locks: dict[tuple[str, str], threading.Lock] = {}
@@ -82,9 +82,12 @@ class TableStore:
 
         Raises StorageFailure (phase read): class `not_found` if the version is not there any more.
         """
-        known = self._versions.get((pin.path, pin.version))
+        known = self._versions.get(pin)
         if known is not None:
             return known
+        if pin.without:
+            whole = self.open(TablePin(pin.path, pin.version))
+            return self.keep(TableVersion(pin, whole.dataset, stored=whole.stored))
         with storage_failures(StoragePhase.READ):
             dataset = lance.LanceDataset(
                 self.location.uri(pin.path),
@@ -96,7 +99,7 @@ class TableStore:
 
     def keep(self, version: TableVersion) -> TableVersion:
         """Remembers an opened version; least recently used ones are forgotten, which costs time only."""
-        return self._versions.put((version.pin.path, version.pin.version), version, version.weight)
+        return self._versions.put(version.pin, version, version.weight)
 
     def create_folder(self, kind: Kind, type_id: str, schema: pa.Schema) -> str:
         """A fresh table folder, `nodes/<type id>-<ulid>`, holding an empty linear version 1 with stable row ids.

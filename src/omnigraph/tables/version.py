@@ -58,6 +58,8 @@ class TableVersion:
 
     @property
     def rows(self) -> int:
+        if self._rows is None and self.pin.without:
+            self._rows = sum(int(each.count_rows()) for each in self._parts())  # pyright: ignore[reportUnknownMemberType]
         if self._rows is None:
             self._rows = int(self.dataset.count_rows())  # pyright: ignore[reportUnknownMemberType]
         return self._rows
@@ -87,8 +89,13 @@ class TableVersion:
         return frozenset(self.stored.names)
 
     def fragments(self) -> list[FragmentMetadata]:
-        """Metadata of all fragments, in order. No request."""
-        return [each.metadata for each in self.dataset.get_fragments()]  # pyright: ignore[reportUnknownMemberType]
+        """Metadata of all fragments that belong to the state, in order. No request."""
+        return [each.metadata for each in self._parts()]
+
+    def _parts(self) -> list[LanceFragment]:
+        found: list[LanceFragment] = list(self.dataset.get_fragments())  # pyright: ignore[reportUnknownMemberType]
+        without = set(self.pin.without)
+        return [each for each in found if not without.intersection(file_names(each.metadata))] if without else found
 
     @cached_property
     def id_field(self) -> int:
@@ -207,6 +214,8 @@ class TableVersion:
         return _Projection(self.stored, columns)
 
     def _scanner(self, wanted: _Projection, *, filter: Filter | None, with_row_address: bool, **options: Any) -> Any:
+        if self.pin.without and "fragments" not in options:
+            options |= {"fragments": self._parts(), "use_scalar_index": False}
         # without a single column the library needs the address column to know that rows are asked for at all
         return self.dataset.scanner(  # pyright: ignore[reportUnknownMemberType]
             columns=wanted.stored_names,
@@ -276,6 +285,11 @@ def _guarded(reader: pa.RecordBatchReader, wanted: _Projection, with_row_address
             )
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def file_names(fragment: FragmentMetadata) -> list[str]:
+    """Names of a fragment's data files, unique in their table."""
+    return [file._path for file in fragment.files]  # pyright: ignore[reportPrivateUsage] - .path builds a class on each call
 
 
 def visible_type(stored: pa.DataType) -> pa.DataType:
