@@ -51,7 +51,7 @@ class _Round:
     def run(self) -> None:
         try:
             self._run()
-        except BaseException:
+        except BaseException:  # an interrupt or a fault of ours: those who wait on other threads must still be told
             self._settle_abandoned()
             raise
 
