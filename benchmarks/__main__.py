@@ -137,10 +137,7 @@ def preface(data: WordNet, seconds: float) -> str:
         f"machine and on what else it did: {os.cpu_count()} processors, {platform.system()} {platform.machine()}, load "
         f"{load:.1f} at the end, {seconds / 60:.0f} minutes in all."
     )
-    verdicts = (
-        "A verdict stands beside a number only where there is a target: met, **missed**, or not yet (the work that the "
-        "target is about is still to come)."
-    )
+    verdicts = "A verdict stands beside a number only where there is a target: met or **missed**."
     with_what = f"Python {platform.python_version()}, {versions}. Data of the ratios: {data.name}."
     return "\n\n".join(["# Benchmarks", *map(filled, (machine, with_what, verdicts))])
 

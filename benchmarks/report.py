@@ -13,7 +13,6 @@ class Verdict(StrEnum):
 
     MET = "met"
     MISSED = "**missed**"
-    LATER = "not yet"  # the target of work that is still to come
     NONE = ""  # a number beside a target, for comparison
 
 

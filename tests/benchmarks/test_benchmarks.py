@@ -58,7 +58,7 @@ def test_writers_under_latency_are_counted(storage: ObjectStorage) -> None:
     assert rate.commits >= 2
     assert storage.proxy.latency_seconds == 0.0
     section = latency_section([Rate(1, 10, 1.0), Rate(8, 10, 1.0)])
-    assert [row.verdict for row in section.rows] == [Verdict.MET, Verdict.LATER]
+    assert [row.verdict for row in section.rows] == [Verdict.MET, Verdict.MISSED]
 
 
 def test_a_manifest_with_a_full_window_is_found_and_measured(tmp_path: Path) -> None:
