@@ -103,7 +103,7 @@ class Script:
 def test_a_created_version_is_published_with_one_request() -> None:
     run = Script(Created())
     assert run.result == Published(MINE.manifest, MINE.sha256, KnownHead(MINE.manifest, MINE.sha256, 0.0))
-    assert [type(request) for request in run.asked] == [ReadClock, CheckFence, Create, ReadClock]
+    assert [type(request) for request in run.asked] == [ReadClock, CheckFence, Create, ReadClock, CheckFence]
     assert run.of(Create) == [Create(version_key("main", 2), MINE.data)]
 
 
@@ -287,8 +287,14 @@ def test_after_an_unanswered_send_the_fence_is_asked_once_more_before_the_answer
     assert not isinstance(fenced(3, TIMED_OUT, *answers).result, OutcomeUnknown)
 
 
-def test_without_a_doubt_the_fence_is_not_asked_again() -> None:
-    assert isinstance(fenced(1, Created()).result, Published)
+@pytest.mark.parametrize("answers", [[Created()], [Exists(), stored(THEIRS)]])
+def test_whatever_came_back_the_fence_is_asked_once_more_before_the_answer(answers: list[Any]) -> None:
+    assert isinstance(fenced(1, *answers).result, OutcomeUnknown)
+    assert not isinstance(fenced(2, *answers).result, OutcomeUnknown)
+
+
+def test_a_refusal_stays_definite_behind_a_closed_fence() -> None:
+    assert isinstance(fenced(1, Refused(StorageClass.DENIED)).result, NotPublished)
 
 
 # --- the 12-hour rule

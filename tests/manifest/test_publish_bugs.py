@@ -48,7 +48,7 @@ UNANSWERED = """case Unknown():
 SENDING = "outcome: CreateOutcome = yield Create(publication.key, publication.data)"
 LAST_LOOK = """answer = yield from self.read_back()
         if not isinstance(answer, _Doubt):
-            return (yield from self.confirmed(answer, doubt))
+            return (yield from self.confirmed(answer))
         if reason"""
 REFUSED_FIRST = """if doubt is None:
                     return NotPublished("refused\""""
@@ -145,7 +145,7 @@ BUGS = (
     Bug(
         "the fence need not be asked before the answer",
         "one-writer",
-        (("if doubt is not None and not isinstance(answer, OutcomeUnknown):", "if False:"),),
+        (("if isinstance(fence, FenceClosed) and not isinstance(answer, OutcomeUnknown):", "if False:"),),
     ),
     Bug(
         "staged files keep for ever",

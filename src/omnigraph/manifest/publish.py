@@ -261,7 +261,7 @@ def publish(publication: Publication) -> Generator[Request, Any, Result]:
             case _:
                 assert_never(outcome)
         if not isinstance(answer, _Doubt):
-            return (yield from attempt.confirmed(answer, doubt))
+            return (yield from attempt.confirmed(answer))
         doubt = answer
     assert doubt is not None
     return (yield from attempt.last_look("unanswered", doubt))
@@ -304,18 +304,19 @@ class _Attempt:
         """One last read-back, since asking before giving up is what keeps a landed write from being called unknown."""
         answer = yield from self.read_back()
         if not isinstance(answer, _Doubt):
-            return (yield from self.confirmed(answer, doubt))
+            return (yield from self.confirmed(answer))
         if reason == "unanswered":
             fields = (("class", _class_word(doubt)), ("attempts", len(PAUSES_SECONDS) + 1))
             yield Log("error", UNKNOWN_EVENT, fields)
         return self.unknown(reason, doubt)
 
-    def confirmed(self, answer: _Settled, doubt: _Doubt | None) -> Generator[Request, Any, Result]:
-        """After an unknown attempt the fence is asked once more before anything definite is said."""
-        if doubt is not None and not isinstance(answer, OutcomeUnknown):
-            fence: FenceState = yield CheckFence()
-            if isinstance(fence, FenceClosed):
-                return self.unknown("fence_closed", doubt)
+    def confirmed(self, answer: _Settled) -> Generator[Request, Any, Result]:
+        """The fence is asked once more before anything is said of a request that was sent: what comes back to a process
+        that has lost its right to write is not believed, whatever it is.
+        """
+        fence: FenceState = yield CheckFence()
+        if isinstance(fence, FenceClosed) and not isinstance(answer, OutcomeUnknown):
+            return self.unknown("fence_closed", _Doubt(None))
         return answer
 
     def unknown(
