@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,10 +34,10 @@ STATES = [
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> str:
-    graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
+def root(any_root: str) -> str:
+    graph = omnigraph.init(any_root, schema=SCHEMA)
     graph.mutate(INSERT, c="A")
-    return str(tmp_path / "g")
+    return any_root
 
 
 @pytest.fixture
