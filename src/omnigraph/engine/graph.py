@@ -17,6 +17,7 @@ from typing import IO, Any, Literal, Self
 
 from omnigraph.engine.context import Context, Source, checked_actor, checked_message, source_text
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.entry import WriteRequest, Written
 from omnigraph.engine.export import ExportInfo, export_pieces, export_to
 from omnigraph.engine.fork_load import load_into_fork
@@ -242,6 +243,7 @@ class Graph(AbstractContextManager["Graph"]):
 
     # writing
 
+    @definite_failures()
     def mutate(
         self,
         source: Source,
@@ -317,6 +319,7 @@ class Graph(AbstractContextManager["Graph"]):
             replayed=written.replayed,
         )
 
+    @definite_failures()
     def load(
         self,
         data: LoadInput,

@@ -9,6 +9,7 @@ from typing import Any
 from omnigraph.engine import branches as branch_ops
 from omnigraph.engine import commits as commit_ops
 from omnigraph.engine.context import Context, Source, checked_message, source_text
+from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.entry import WriteRequest
 from omnigraph.engine.merge import MergeOperation
 from omnigraph.engine.receipts import (
@@ -43,6 +44,7 @@ class Branches:
         """One live branch. Raises BranchNotFound."""
         return branch_ops.branch(self._context.core, name)
 
+    @definite_failures()
     def create(self, name: str, *, from_: str | None = None, idempotency_key: str | None = None) -> BranchCreated:
         """A new branch from a branch's head or a commit id; one conditional request.
 
@@ -56,12 +58,14 @@ class Branches:
         )
         return branch_ops.create_branch(context.core, name, from_=source, actor=context.actor, idempotency=key)
 
+    @definite_failures()
     def delete(self, name: str, *, expected_life: int | None = None) -> BranchDeleted:
         """Raises InvalidRequest for main, BranchNotFound, Conflict (`branch_has_descendants`), OutcomeUnknown."""
         context = self._context
         context.writable()
         return branch_ops.delete_branch(context.core, name, actor=context.actor, expected_life=expected_life)
 
+    @definite_failures()
     def merge(
         self,
         source: str,
@@ -170,6 +174,7 @@ class Schema:
         plan = migration(core, snapshot, source_text(new))
         return SchemaResult(plan.supported, False, tuple(plan.to_list()), snapshot.manifest.schema)
 
+    @definite_failures()
     def apply(self, new: Source, *, allow_data_loss: bool = False, message: str | None = None) -> SchemaResult:
         """Apply a text as one commit; nothing is committed for the accepted text itself.
 

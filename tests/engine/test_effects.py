@@ -1,0 +1,138 @@
+"""Every failed write says what is known of it: `none` for whatever is definite, `unknown` where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph.engine.context import Context
+from omnigraph.engine.effects import definite_failures
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.heads import Heads
+from omnigraph.engine.opening import open_core
+from omnigraph.errors import (
+    BranchNotFound,
+    Effects,
+    InternalError,
+    OmnigraphError,
+    OutcomeUnknown,
+    RecoveryRequired,
+    StorageClass,
+    StorageFailure,
+)
+from omnigraph.store.faults import FaultStore, LoseBefore, Refuse, Rule
+from omnigraph.store.open import open_store
+from support.clocks import SteppingClock
+
+SCHEMA = "node Port { code: String @key  name: String? }"
+INSERT = 'query add() { insert Port { code: "A" } }'
+RECORD = {"type": "Port", "data": {"code": "L"}}
+
+WRITES: dict[str, Callable[[Graph, str], Any]] = {
+    "mutate": lambda graph, branch: graph.mutate(INSERT, branch=branch),
+    "load": lambda graph, branch: graph.load([RECORD], mode="append", branch=branch),
+    "load into a fork": lambda graph, branch: graph.load([RECORD], mode="append", branch="new", from_=branch),
+    "branch create": lambda graph, branch: graph.branches.create("new", from_=branch),
+    "branch delete": lambda graph, branch: graph.branches.delete(branch),
+    "merge from": lambda graph, branch: graph.branches.merge(branch),
+    "merge into": lambda graph, branch: graph.branches.merge("main", branch),
+    "schema apply": lambda graph, branch: graph.on(branch).schema.apply(SCHEMA + " node New { k: String @key }"),
+    "branch statement": lambda graph, branch: graph.mutate(f"branch delete {branch}"),
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    graph.branches.create("b")
+    return str(tmp_path / "g")
+
+
+def faulty(root: str, *rules: Rule) -> Graph:
+    store = FaultStore(open_store(root))
+    core = open_core(root, store=store, clock=SteppingClock(now_us=2_000_000_000_000_000))
+    core.heads = Heads(store, core.clock, owner=False)  # nothing known: every base is read
+    store.add(*rules)
+    return Graph(Context(core))
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_to_or_from_a_branch_that_is_not_there_had_no_effects(
+    root: str, write: Callable[[Graph, str], Any]
+) -> None:
+    with pytest.raises(BranchNotFound) as caught:
+        write(omnigraph.open(root), "nowhere")
+    assert caught.value.effects == "none"
+    assert caught.value.to_dict()["effects"] == "none"
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("verb", ["read", "list_first"])
+def test_a_write_that_can_not_read_its_base_had_no_effects(
+    root: str, write: Callable[[Graph, str], Any], verb: Any
+) -> None:
+    graph = faulty(root, Rule(Refuse(StorageClass.TIMEOUT), verb=verb, times=99))
+    with pytest.raises(StorageFailure) as caught:
+        write(graph, "b")
+    assert (caught.value.phase, caught.value.effects) == ("read", "none")
+
+
+@pytest.mark.parametrize("write", [WRITES["mutate"], WRITES["branch create"], WRITES["branch delete"]])
+def test_an_unknown_outcome_stays_unknown(root: str, write: Callable[[Graph, str], Any]) -> None:
+    graph = faulty(root, Rule(LoseBefore(), verb="create", times=99))
+    with pytest.raises(OutcomeUnknown) as caught:
+        write(graph, "b")
+    assert caught.value.effects == "unknown"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda graph: graph.mutate("query q() { insert Nothing { code: 1 } }"),
+        lambda graph: graph.mutate(INSERT, surplus=1),
+        lambda graph: graph.mutate(INSERT, if_commit="main@9-0000000000000000"),
+        lambda graph: graph.mutate(INSERT, branch="a@b"),
+        lambda graph: graph.mutate(INSERT, idempotency_key="a b"),
+        lambda graph: graph.load([{"type": "Port", "data": {}}], mode="append"),
+        lambda graph: graph.load("/nowhere/at/all.jsonl", mode="append"),
+        lambda graph: graph.branches.create("a@b"),
+        lambda graph: graph.branches.create("b"),
+        lambda graph: graph.branches.create("c", from_="main@9-0000000000000000"),
+        lambda graph: graph.branches.delete("main"),
+        lambda graph: graph.branches.merge("main"),
+        lambda graph: graph.schema.apply("node"),
+        lambda graph: graph.schema.apply("node Port { code: I32 @key }"),
+        lambda graph: graph.at("main@1-0000000000000000").mutate(INSERT),
+    ],
+)
+def test_a_refused_write_had_no_effects(root: str, write: Callable[[Graph], Any]) -> None:
+    with pytest.raises(OmnigraphError) as caught:
+        write(omnigraph.open(root))
+    assert caught.value.effects == "none"
+
+
+def test_a_failed_read_says_nothing_of_effects(root: str) -> None:
+    with pytest.raises(BranchNotFound) as caught:
+        omnigraph.open(root).query("query q() { match { $p: Port } return { $p.code } }", branch="nowhere")
+    assert caught.value.effects is None
+
+
+@pytest.mark.parametrize(
+    ("error", "effects"),
+    [
+        (BranchNotFound("x"), "none"),
+        (BranchNotFound("x", effects="unknown"), "unknown"),
+        (InternalError("x"), None),
+        (InternalError("x", effects="none"), "none"),
+        (RecoveryRequired("x"), None),
+    ],
+)
+def test_an_error_that_speaks_for_itself_keeps_its_word(error: OmnigraphError, effects: Effects | None) -> None:
+    with pytest.raises(OmnigraphError) as caught, definite_failures():
+        raise error
+    assert caught.value is error
+    assert error.effects == effects
