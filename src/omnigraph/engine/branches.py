@@ -62,6 +62,8 @@ def create_branch(
         target = core.heads.state(name)
         if isinstance(target, KnownHead) and target.live:
             return _taken(core, target, idempotency, from_, actor)
+        if isinstance(target, KnownHead) and idempotency is not None and idempotency == _creation_key(target):
+            return _created(core, target.manifest, from_, actor, replayed=True)  # the life that it made is over
         source = fork_source(core, from_, idempotency)
         refuse_lookalike(core, name)
         state = of_its_own(core, source.manifest, label=base_label(target))
@@ -76,13 +78,19 @@ def create_branch(
 
 def _taken(core: GraphCore, head: KnownHead, given: Idempotency | None, from_: str, actor: str | None) -> BranchCreated:
     """The first receipt, if the live branch was created under the same key by the same request."""
-    created = head.manifest.created_from
-    if given is not None and created is not None and created.idempotency is not None:
-        if created.idempotency == given:
+    used = _creation_key(head)
+    if given is not None and used is not None:
+        if used == given:
             return _created(core, head.manifest, from_, actor, replayed=True)
-        if created.idempotency.key == given.key:
+        if used.key == given.key:
             raise IdempotencyKeyReused("This idempotency key was used for a different request.", effects="none")
     raise AlreadyExists(f"There is a branch '{head.branch}' already.")
+
+
+def _creation_key(head: KnownHead) -> Idempotency | None:
+    """The digests of the key under which the present or last life of a branch was created."""
+    created = head.manifest.created_from
+    return None if created is None else created.idempotency
 
 
 def _created(

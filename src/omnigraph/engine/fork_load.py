@@ -15,6 +15,7 @@ from omnigraph.engine.groups import commit_draft
 from omnigraph.engine.interior import of_its_own
 from omnigraph.engine.load.operation import LoadOperation
 from omnigraph.engine.publication import publish_version
+from omnigraph.engine.replay import find_ended_replay
 from omnigraph.engine.staging import carry_on, commit_together, stage_plan
 from omnigraph.engine.write import write
 from omnigraph.errors import AlreadyExists
@@ -34,6 +35,9 @@ def load_into_fork(core: GraphCore, request: WriteRequest, load: LoadOperation, 
     target = core.heads.state(request.branch)
     if isinstance(target, KnownHead) and target.live:
         return _onto_live(core, request, target, from_)
+    ended = find_ended_replay(core, request.branch, request.idempotency)
+    if ended is not None:
+        return Written(ended.commit, ended.manifest, None, replayed=True), ended.began_the_life
     with core.writing(request.branch):
         written = _forked(core, request, load, from_, target, captured_at)
     if written is not None:
@@ -46,7 +50,9 @@ def _onto_live(core: GraphCore, request: WriteRequest, head: KnownHead, from_: s
     made = head.manifest.created_from
     if made is None or made.branch != from_:
         raise AlreadyExists(f"There is a branch '{request.branch}' already, and it was not created from '{from_}'.")
-    return write(core, request), False
+    written = write(core, request)
+    first = written.commit if written.replayed else None
+    return written, first is not None and first.id.version == written.manifest.life
 
 
 def _forked(

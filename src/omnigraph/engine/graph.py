@@ -310,7 +310,7 @@ class Graph(AbstractContextManager["Graph"]):
         nodes, edges = (0, 0) if source is None or source.affected is None else source.affected
         return WriteResult(
             branch=request.branch,
-            query_name=operation.chosen(self._core.snapshot(written.manifest)).name,
+            query_name=operation.name,
             affected_nodes=nodes,
             affected_edges=edges,
             ids=() if source is None else source.ids,

@@ -15,6 +15,7 @@ from omnigraph.engine.selectors import commit_manifest
 from omnigraph.errors import InvalidRequest, NotAvailable
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.ids import CommitId
+from omnigraph.manifest.keys import check_branch_name
 from omnigraph.manifest.logs import related, taken_in
 from omnigraph.manifest.model import Commit, Counts, Manifest, Origin, Touch, TypeEntry
 from omnigraph.query.snapshot import Snapshot
@@ -25,13 +26,17 @@ _REPEATS = 5
 
 
 class MergeOperation:
-    """Takes in the source's head as it was when the operation was made; `outcome` is known after `plan`."""
+    """Takes in the source's head as it is when the first plan is made; `outcome` and `taken` are known after it.
 
-    def __init__(self, core: GraphCore, source: KnownHead, target: str) -> None:
-        if source.branch == target:
+    Not before: a merge that is repeated under its key is answered without a plan, also when its source is gone by then.
+    """
+
+    def __init__(self, core: GraphCore, source: str, target: str) -> None:
+        if check_branch_name(source) == target:
             raise InvalidRequest("A branch can't be merged into itself.")
         self._core = core
-        self._source = source.manifest
+        self._source = source
+        self._taken: KnownHead | None = None
         self.outcome: MergeOutcome = "already_up_to_date"
 
     @property
@@ -42,9 +47,18 @@ class MergeOperation:
     def shares(self) -> bool:
         return False
 
+    @property
+    def taken(self) -> KnownHead:
+        """The source's head, resolved once: later commits of it are not taken in. Raises BranchNotFound."""
+        if self._taken is None:
+            self._taken = self._core.head(self._source)
+        return self._taken
+
     def plan(self, snapshot: Snapshot) -> WritePlan | None:
-        """Raises NotAvailable if both branches changed something, HistoryReclaimed if the merge base is gone."""
-        target, source, core = snapshot.manifest, self._source, self._core
+        """Raises BranchNotFound if there is no such source, NotAvailable if both branches changed something,
+        HistoryReclaimed if the merge base is gone.
+        """
+        target, source, core = snapshot.manifest, self.taken.manifest, self._core
         ancestry = related(core.history, source.lineage, target.lineage)
         head = source.head_commit
         if head.id not in ancestry.left_only:

@@ -83,7 +83,7 @@ class Branches:
         """
         context = self._context
         into = context.writable(target)
-        operation = MergeOperation(context.core, context.core.head(source), into)
+        operation = MergeOperation(context.core, source, into)
         if dry_run:
             operation.plan(context.core.head_snapshot(into))
             return MergeResult(source, into, operation.outcome, None, context.actor, dry_run=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from omnigraph.engine.core import GraphCore
 from omnigraph.errors import IdempotencyKeyReused, InvalidRequest
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.logs import find_key
-from omnigraph.manifest.model import Commit, Idempotency
+from omnigraph.manifest.model import Commit, Idempotency, Manifest
 
 _KEY_LENGTH_MAX = 128
 
@@ -62,3 +63,31 @@ def find_replay(
             details={"graph_commit_id": None if used.commit is None else str(used.commit.id)},
         )
     return used.commit
+
+
+@dataclass(frozen=True, slots=True)
+class EndedReplay:
+    """A commit that stands in a life that is over, and the version that ended it."""
+
+    commit: Commit
+    manifest: Manifest
+
+    @property
+    def began_the_life(self) -> bool:
+        """Whether the commit was published with the branch itself (a load into a branch that did not exist)."""
+        return self.commit.id.version == self.manifest.life
+
+
+def find_ended_replay(core: GraphCore, branch: str, given: Idempotency | None) -> EndedReplay | None:
+    """What this very request published on a branch that is deleted by now, or None.
+
+    To say "there is no such branch, nothing was done" would be false: the commit stands, and its id still resolves. The
+    version that deletes a branch keeps its log. Raises StorageFailure.
+    """
+    state = core.heads.state(branch) if given is not None else None
+    if given is None or not isinstance(state, KnownHead) or state.live:
+        return None
+    used = find_key(core.history, state.manifest, given.key)
+    if used is None or used.commit is None or used.request != given.request:
+        return None
+    return EndedReplay(used.commit, state.manifest)

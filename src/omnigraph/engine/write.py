@@ -24,7 +24,7 @@ from omnigraph.engine.groups import check_condition, publish_together
 from omnigraph.engine.judge import OtherLife
 from omnigraph.engine.lanes import Ticket
 from omnigraph.engine.plan import WritePlan
-from omnigraph.engine.replay import find_replay
+from omnigraph.engine.replay import find_ended_replay, find_replay
 from omnigraph.engine.staging import stage_plan
 from omnigraph.errors import BranchNotFound, ReadSetConflict
 from omnigraph.manifest.chain import KnownHead, NoHead
@@ -39,7 +39,13 @@ _ATTEMPTS_BESIDE_OTHERS = 4
 def write(core: GraphCore, request: WriteRequest) -> Written:
     """Run one write to its end. Raises every typed error of the write path; what is known is in its `effects`."""
     with core.writing(request.branch, alone=request.if_commit is not None) as ticket:
-        return _Writing(core, request, ticket).run()
+        try:
+            return _Writing(core, request, ticket).run()
+        except BranchNotFound:
+            ended = find_ended_replay(core, request.branch, request.idempotency)
+            if ended is None:
+                raise
+            return Written(ended.commit, ended.manifest, None, replayed=True)
 
 
 class _Writing:

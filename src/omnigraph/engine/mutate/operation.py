@@ -20,6 +20,7 @@ from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.validate import FinalState, FinalType
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.query.params import bind_params, choose_query
+from omnigraph.lang.query.parse import parse_file
 from omnigraph.lang.query.typed import Assignment, Delete, Insert, MutationQuery, Update
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.query.expressions import NoColumns, Scope, evaluate
@@ -61,6 +62,16 @@ class MutateOperation:
         """Those that looked at rows have the lane to themselves: nobody makes stale what they saw."""
         assert self.query is not None
         return all(isinstance(s, Insert) for s in self.query.statements)
+
+    @property
+    def name(self) -> str:
+        """The name of the query that is run, for the receipt.
+
+        From the text alone where nothing was planned: a receipt that is given again owes nothing to the present schema.
+        """
+        if self.query is not None:
+            return self.query.name
+        return self._query_name or parse_file(self._source).queries[0].name.text
 
     def chosen(self, snapshot: Snapshot) -> MutationQuery:
         """The query that is run. Raises InvalidQuery, InvalidParams (`P006`), InvalidRequest (`wrong_verb`)."""
