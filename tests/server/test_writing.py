@@ -217,6 +217,15 @@ def test_a_repeat_under_its_key_gives_the_first_receipt_on_every_route(served: S
     assert served.codes() == ["A", "B", "C"]
 
 
+def test_a_repeat_is_known_again_after_its_source_went_with_it(served: Served) -> None:
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    done(served.post(MUTATE, {**INSERT, "branch": "b"}))
+    merge = partial(served.post, "/graphs/atlas/branches/merge", {"source": "b", "delete_branch": True})
+    first = done(merge(idempotency_key="k"))
+    assert (first["outcome"], first["branch_deleted"]) == ("fast_forward", True)
+    assert done(merge(idempotency_key="k")) == {**first, "idempotent_replay": True}
+
+
 def test_a_repeat_is_looked_up_before_its_condition(served: Served) -> None:
     done(served.insert("A"))
     given = {"omnigraph_if_graph_commit": served.head(), "idempotency_key": "k"}

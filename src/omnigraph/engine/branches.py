@@ -17,6 +17,7 @@ from omnigraph.errors import (
     Conflict,
     IdempotencyKeyReused,
     InvalidRequest,
+    PreconditionFailed,
     ReadSetConflict,
 )
 from omnigraph.manifest.builder import MAIN, base_label, deletion, forked
@@ -124,11 +125,17 @@ def refuse_lookalike(core: GraphCore, name: str) -> None:
 
 
 def delete_branch(
-    core: GraphCore, name: str, *, actor: str | None = None, expected_life: int | None = None
+    core: GraphCore,
+    name: str,
+    *,
+    actor: str | None = None,
+    expected_life: int | None = None,
+    expected_commit: str | None = None,
 ) -> BranchDeleted:
     """Delete a live branch. Its commit ids keep resolving; `branch create NAME --from <last commit>` is the undo.
 
-    Raises InvalidRequest for `main`, BranchNotFound, Conflict (`branch_has_descendants`), OutcomeUnknown.
+    With `expected_commit` only while that is the head. Raises InvalidRequest for `main`, BranchNotFound, Conflict
+    (`branch_has_descendants`), PreconditionFailed, OutcomeUnknown.
     """
     if name == MAIN:
         raise InvalidRequest("The branch main can't be deleted.")
@@ -140,6 +147,7 @@ def delete_branch(
         for _ in range(_DELETE_ATTEMPTS):
             if head.life != life or not head.live:
                 raise BranchNotFound(f"There is no branch '{name}' of that life.")
+            _check_head(head, expected_commit)
             _refuse_descendants(core, head)
             unmerged = _unmerged(core, head)
             built = deletion(head, nonce=random_hex(32))
@@ -159,6 +167,25 @@ def delete_branch(
                 )
             head = result.actual
     raise ReadSetConflict(f"Branch '{name}' kept moving while it was being deleted.", member="branch_head")
+
+
+def _check_head(head: KnownHead, expected: str | None) -> None:
+    actual = str(head.manifest.head_commit.id)
+    if expected is not None and expected != actual:
+        raise PreconditionFailed(
+            f"Branch '{head.branch}' has moved on; it was not deleted.", expected=expected, actual=actual
+        )
+
+
+def deleted_at(core: GraphCore, name: str, life: int, commit: str) -> bool:
+    """Whether that life of the branch is over and this was its last commit. Raises StorageFailure."""
+    state = core.heads.state(name)
+    return (
+        isinstance(state, KnownHead)
+        and not state.live
+        and state.life == life
+        and str(state.manifest.head_commit.id) == commit
+    )
 
 
 def _refuse_descendants(core: GraphCore, head: KnownHead) -> None:

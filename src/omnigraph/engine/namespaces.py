@@ -10,7 +10,7 @@ from omnigraph.engine import branches as branch_ops
 from omnigraph.engine import commits as commit_ops
 from omnigraph.engine.context import Context, Source, checked_message, source_text
 from omnigraph.engine.effects import definite_failures
-from omnigraph.engine.entry import WriteRequest
+from omnigraph.engine.entry import WriteRequest, Written
 from omnigraph.engine.merge import MergeOperation
 from omnigraph.engine.receipts import (
     Branch,
@@ -25,7 +25,7 @@ from omnigraph.engine.receipts import (
 from omnigraph.engine.replay import idempotency
 from omnigraph.engine.schema_change import SchemaOperation, migration
 from omnigraph.engine.write import write
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import BranchNotFound, OmnigraphError
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.builder import MAIN
 
@@ -78,8 +78,8 @@ class Branches:
     ) -> MergeResult:
         """Fast-forward the target (this handle's branch) to the source.
 
-        Raises BranchNotFound, NotAvailable if both changed, ReadSetConflict, OutcomeUnknown. A refused deletion of the
-        source is told in the result; the merge stands.
+        Raises BranchNotFound, NotAvailable if both changed, ReadSetConflict, OutcomeUnknown. With `delete_branch` the
+        source is deleted if its head still is what was merged. A refused deletion is told in the result; the merge stands.
         """
         context = self._context
         into = context.writable(target)
@@ -95,7 +95,8 @@ class Branches:
         )
         request = WriteRequest(into, operation, context.actor, checked_message(message), None, key, idempotency_key)
         written = write(context.core, request)
-        deleted, refused = self._deleted(source) if delete_branch else (None, None)
+        life, taken = _taken_in(operation, written)
+        deleted, refused = self._deleted(source, life, taken) if delete_branch else (None, None)
         return MergeResult(
             source=source,
             target=into,
@@ -107,12 +108,32 @@ class Branches:
             replayed=written.replayed,
         )
 
-    def _deleted(self, source: str) -> tuple[bool, dict[str, Any] | None]:
+    def _deleted(self, source: str, life: int, commit: str) -> tuple[bool, dict[str, Any] | None]:
+        """Whether what was merged is deleted, and why not. Nothing else goes: not what came after it, not a namesake."""
         try:
-            self.delete(source)
+            with definite_failures():
+                self._delete_once(source, life, commit)
         except OmnigraphError as error:
             return False, error.to_dict()
         return True, None
+
+    def _delete_once(self, source: str, life: int, commit: str) -> None:
+        core, actor = self._context.core, self._context.actor
+        try:
+            branch_ops.delete_branch(core, source, actor=actor, expected_life=life, expected_commit=commit)
+        except BranchNotFound:
+            # this very request may have deleted it before, and its answer was lost
+            if not branch_ops.deleted_at(core, source, life, commit):
+                raise
+
+
+def _taken_in(operation: MergeOperation, written: Written) -> tuple[int, str]:
+    """Life and head commit of the source that was merged, by this call or by the one whose receipt is given again."""
+    origin = None if written.commit is None else written.commit.origin
+    if origin is not None and origin.source_life is not None and origin.source_commit is not None:
+        return origin.source_life, origin.source_commit
+    taken = operation.taken
+    return taken.life, str(taken.manifest.head_commit.id)
 
 
 class Commits:
