@@ -439,3 +439,24 @@ def test_a_swap_does_not_wait_for_ever_behind_a_stopped_process(root: Path):
     finally:
         os.close(held)
     assert isinstance(store.replace("a", b"2", etag=first.etag or ""), Replaced)
+
+
+# --- what others put into a root
+
+
+def test_what_nobody_may_name_and_links_that_lead_nowhere_are_in_no_listing(store: LocalStore, root: Path):
+    store.create("a/b", b"")
+    store.create("f/c/d", b"")
+    for name in (b"a/\xff", b"a/!\n", b"a\\b/c", b"f/c/\x7f"):
+        path = os.path.join(os.fsencode(root), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(os.fsdecode(path)).write_bytes(b"x")
+    for name, to in (("a/!loop", "!loop"), ("loop", "loop"), ("a/up", ".."), ("f/c/here", "."), ("f/gone", "nowhere")):
+        os.symlink(to, root / name)
+    os.symlink(root / "a", root / "linked")  # a link to a folder beside it is a folder
+    assert [info.key for info in store.list("")] == ["a/b", "f/c/d", "linked/b"]
+    assert store.list_folders("") == ["a", "f", "linked"]
+    for folder, first in (("", "a/b"), ("a", "a/b"), ("f", "f/c/d"), ("f/c", "f/c/d")):
+        found = store.list_first(folder)
+        assert found is not None
+        assert found.key == first

@@ -123,7 +123,8 @@ class Store(Protocol):
         Those of one folder come in byte order of their names. What lies in folders inside it comes together, in the
         same order, at a place that depends on the store (some real ones do not sort across folders).
         `start_after` goes on behind an object in the order of this listing. Fetched a page of 1,000 at a time as the
-        iterator is consumed. Keys are relative to the root. Temporary files are skipped.
+        iterator is consumed. Keys are relative to the root. Temporary files are skipped, and so is what somebody else put
+        here under a name that can't be a key: nobody could ask for it.
         """
         ...
 
@@ -132,7 +133,7 @@ class Store(Protocol):
         ...
 
     def list_folders(self, prefix: str) -> list[str]:
-        """Names of the folders directly below `prefix` (delimiter listing), in byte order."""
+        """Names of the folders directly below `prefix` (delimiter listing), in byte order; skips as `list`."""
         ...
 
     def put_fresh(self, key: str, data: bytes) -> None:

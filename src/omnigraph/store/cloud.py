@@ -37,7 +37,7 @@ from omnigraph.store.base import (
     Unknown,
 )
 from omnigraph.store.classify import class_of_read, classify
-from omnigraph.store.keys import checked_folder, checked_key, is_temporary
+from omnigraph.store.keys import checked_folder, checked_key, is_temporary, unspeakable
 from omnigraph.store.s3_settings import S3Settings
 from omnigraph.store.settings import StoreSettings
 from omnigraph.store.uri import S3Root, encoded
@@ -144,7 +144,8 @@ class CloudStore:
         folder = checked_folder(prefix)
         client = self._repeating
         found = self._repeated(lambda: obstore.list_with_delimiter(client, folder or None))  # pyright: ignore[reportUnknownMemberType]
-        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+        names = [path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"]]
+        return sorted(name for name in names if not unspeakable(name))
 
     def _listed(self, folder: str, start_after: str | None, chunk: int) -> Iterator[ObjectInfo]:
         """Page by page. After a throttled page the listing goes on behind the last key it gave."""
@@ -156,7 +157,7 @@ class CloudStore:
                 for objects in stream:
                     for meta in objects:
                         last, attempt = meta["path"], 0
-                        if not is_temporary(last):
+                        if not is_temporary(last) and not unspeakable(last):
                             yield _info(meta, last)
                 return
             except _READ_ERRORS as error:

@@ -17,12 +17,13 @@ equal ETags mean the same version.
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from omnigraph.ambient import Clock, SystemClock, fresh_ulid
+from omnigraph.ambient import NOW_US_MAX, Clock, SystemClock, fresh_ulid
 from omnigraph.errors import StorageClass
 from omnigraph.store.base import (
     Changed,
@@ -38,7 +39,7 @@ from omnigraph.store.base import (
     Unknown,
 )
 from omnigraph.store.disk import class_of, discard, locked_folder, make_folders, remove_folders, sync_folder, try_link
-from omnigraph.store.keys import TEMPORARY_PREFIX, checked_folder, checked_key, is_temporary
+from omnigraph.store.keys import TEMPORARY_PREFIX, checked_folder, checked_key, is_temporary, unspeakable
 from omnigraph.store.settings import StoreSettings
 from omnigraph.store.uri import LocalRoot
 
@@ -122,7 +123,7 @@ class LocalStore:
         """The first object if it is a file directly in this folder: one look at the names, one stat.
 
         The least name decides: every other name, also a folder's with what lies below it, sorts after it. None if
-        that name is a folder, a temporary file or already gone, which proves nothing.
+        that name is a folder, one that nobody may name, or already gone, which proves nothing.
         """
         try:
             name = min(os.listdir(self._folder_path(folder)), default=None)
@@ -130,7 +131,7 @@ class LocalStore:
             return None
         except OSError as error:
             raise StoreError(class_of(error)) from None
-        if name is None or is_temporary(name):
+        if name is None or is_temporary(name) or unspeakable(name):
             return None
         return self._info_if_file(_joined(folder, name))
 
@@ -149,19 +150,21 @@ class LocalStore:
     def _sorted_names(self, folder: str) -> list[str]:
         """Names in a folder, a slash after those of folders, so that sorting them sorts the whole keys.
 
+        A name that can't be part of a key is not shown: it was never an object of ours, and nobody could ask for it.
         Python orders text by code point, which is the byte order of its UTF-8 form.
         """
         try:
             with os.scandir(self._folder_path(folder)) as entries:
-                return sorted(
-                    entry.name + "/" if entry.is_dir() else entry.name
-                    for entry in entries
-                    if entry.is_dir() or not entry.name.startswith(TEMPORARY_PREFIX)
-                )
+                shown = [(entry.name, _is_folder(entry)) for entry in entries if not unspeakable(entry.name)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise StoreError(class_of(error)) from None
+        return sorted(
+            f"{name}/" if is_folder else name
+            for name, is_folder in shown
+            if is_folder or not name.startswith(TEMPORARY_PREFIX)
+        )
 
     def _info_if_file(self, key: str) -> ObjectInfo | None:
         try:
@@ -169,6 +172,8 @@ class LocalStore:
         except FileNotFoundError:
             return None  # removed while the listing ran
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                return None  # a link that leads to itself leads to nothing, like one whose end is missing
             raise StoreError(class_of(error)) from None
         return _info(key, status, None) if stat.S_ISREG(status.st_mode) else None
 
@@ -335,6 +340,26 @@ class LocalStore:
         return folder
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether there is something to walk into. A link to a folder above itself shows nothing that is not shown anyway,
+    and a walk through it would not end.
+    """
+    try:
+        if not entry.is_dir():
+            return False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+        raise
+    return not entry.is_symlink() or not _leads_up(entry.path)
+
+
+def _leads_up(link: str) -> bool:
+    above = os.path.realpath(os.path.dirname(link))
+    target = os.path.realpath(link)
+    return os.path.commonpath([above, target]) == target
+
+
 def _joined(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
@@ -346,5 +371,5 @@ def _etag(data: bytes) -> str:
 def _info(key: str, status: os.stat_result, etag: str | None) -> ObjectInfo:
     # ctime and not mtime: `link` sets it, so it tells when the object came to stand here. A process that slept between
     # writing the temporary file and linking it would otherwise leave an object that looks older than it is.
-    modified = dt.datetime.fromtimestamp(status.st_ctime, dt.UTC)
+    modified = dt.datetime.fromtimestamp(min(max(status.st_ctime, 0.0), NOW_US_MAX / 1_000_000), dt.UTC)
     return ObjectInfo(key, status.st_size, etag, modified)
