@@ -21,12 +21,18 @@ ULID_RANDOM_BYTES = 10
 
 _ULID_MS_LIMIT = 1 << 48
 
+NOW_US_MAX = 253_399_622_400_000_000
+"""9999-12-01 UTC: a month before the end of what dates can say, since commits must go on rising from it."""
+
 
 class Clock(Protocol):
     """What code that depends on time receives. Thread-safe."""
 
     def now_us(self) -> int:
-        """Microseconds since 1970-01-01 UTC. May jump in either direction; good for labels, not for durations."""
+        """Microseconds since 1970-01-01 UTC, from 0 to `NOW_US_MAX`.
+
+        May jump in either direction; good for labels, not for durations.
+        """
         ...
 
     def boot_seconds(self) -> float:
@@ -55,7 +61,9 @@ class SystemClock:
         self._boot = _boot_clock()
 
     def now_us(self) -> int:
-        return time.time_ns() // 1_000
+        # A clock set before 1970 or after 9999 is wrong, and no date or ULID can tell its time. Work goes on under the
+        # nearest time that can be told, since a time is a label here and decides nothing.
+        return min(max(time.time_ns() // 1_000, 0), NOW_US_MAX)
 
     def boot_seconds(self) -> float:
         return self._boot()

@@ -178,7 +178,8 @@ def test_branch_names_and_commit_ids_travel_encoded_and_bare(served: Served, nam
 
 
 def test_an_id_that_does_not_parse_is_bad_and_one_that_nobody_made_is_absent(served: Served) -> None:
-    for target in ("main", "main@1", "main@1-abc", "main@x-0011223344556677", "@1-0011223344556677"):
+    beyond = f"main@{2**63 - 1}-0011223344556677"
+    for target in ("main", "main@1", "main@1-abc", "main@x-0011223344556677", "@1-0011223344556677", beyond):
         refused(served.get(f"/graphs/atlas/commits/{target}"), 400, "bad_request")
         refused(served.get(f"/graphs/atlas/commits/{target}/outcome"), 400, "bad_request")
     unknown = "main@9-0011223344556677"

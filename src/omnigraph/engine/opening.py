@@ -23,6 +23,7 @@ from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.manifest.builder import MAIN, CommitDraft, genesis
 from omnigraph.manifest.chain import NoHead, resolve_head
 from omnigraph.manifest.codec import FORMAT
+from omnigraph.manifest.jsonvalue import Malformed, as_int, as_text, parsed
 from omnigraph.manifest.publish import FenceState, Published
 from omnigraph.query.residency import Residency
 from omnigraph.store.base import Created, Exists, Refused, Store, StoreError, Unknown
@@ -173,9 +174,9 @@ def _standing_identity(store: Store) -> str | None:
             return None
         raise StorageFailure("The graph's identity can't be read.", cls=error.cls, phase=StoragePhase.READ) from None
     try:
-        fields = json.loads(data)
-        written, graph_id = int(fields["format"]), str(fields["graph_id"])
-    except (ValueError, KeyError, TypeError):
+        fields = parsed(data)
+        written, graph_id = as_int(fields.get("format"), "format"), as_text(fields.get("graph_id"), "graph_id")
+    except Malformed:
         raise StorageFailure(
             f"The file {GRAPH_KEY} at this address is damaged; no graph was made. Remove it and repeat.",
             cls=StorageClass.CORRUPT,

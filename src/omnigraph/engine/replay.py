@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
 from omnigraph.errors import IdempotencyKeyReused, InvalidRequest
 from omnigraph.manifest.chain import KnownHead
@@ -24,8 +25,9 @@ def idempotency(
 ) -> Idempotency | None:
     """The digests of a key and of the request under it; None without a key.
 
-    The actor is part of the key's digest. `arguments` are JSON values; large bodies go in as their own digest. Raises
-    InvalidRequest (`idempotency_key_invalid`) for a key that is empty, too long or not visible ASCII.
+    The actor is part of the key's digest. `arguments` are what a caller gave, not checked yet; large bodies go in as
+    their own digest. Raises InvalidRequest (`idempotency_key_invalid`) for a key that is empty, too long or not visible
+    ASCII.
     """
     if key is None:
         return None
@@ -33,13 +35,31 @@ def idempotency(
         raise InvalidRequest(
             "An idempotency key is 1 to 128 visible ASCII characters without blanks.", code="idempotency_key_invalid"
         )
-    return Idempotency(key=canonical_digest([actor, key]), request=canonical_digest([operation, dict(arguments)]))
+    return Idempotency(key=canonical_digest([actor, key]), request=_request_digest([operation, dict(arguments)]))
+
+
+def _request_digest(request: object) -> str:
+    try:
+        return canonical_digest(request)
+    except (RecursionError, TypeError, ValueError):
+        # Nested too deeply, holding itself, or of keys that don't compare: no parameter takes such a value, and whoever
+        # checks it says so with the parameter's name. Until then the request equals no other, not even itself.
+        return random_hex(64)
 
 
 def canonical_digest(value: object) -> str:
-    """SHA-256, hex, of canonical JSON: sorted keys, no blanks, non-ASCII as it is."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    """SHA-256, hex, of canonical JSON: sorted keys, no blanks, non-ASCII as it is.
+
+    Raises RecursionError, TypeError, ValueError for what has no JSON.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_spelled)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _spelled(value: object) -> object:
+    """What JSON has no word for: an array by its elements, since the text of a long one leaves out its middle."""
+    elements = getattr(value, "tolist", None)
+    return str(value) if elements is None else elements()
 
 
 def find_replay(

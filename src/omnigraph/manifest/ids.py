@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from omnigraph.manifest.keys import VERSION_LIMIT
+
 _COMMIT_ID = re.compile(r"(?P<branch>.+)@(?P<version>[1-9][0-9]{0,18})-(?P<nonce>[0-9a-f]{16})", re.DOTALL)
 
 
@@ -27,6 +29,6 @@ class CommitId:
     def parse(cls, text: str) -> CommitId:
         """Raises ValueError if the text is no commit id."""
         match = _COMMIT_ID.fullmatch(text)
-        if match is None:
+        if match is None or int(match["version"]) >= VERSION_LIMIT:  # no key could name it
             raise ValueError(f"not a commit id: {text!r}")
         return cls(match["branch"], int(match["version"]), match["nonce"])

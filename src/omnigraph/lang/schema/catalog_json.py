@@ -44,16 +44,18 @@ def catalog_from_json(text: str) -> Catalog:
 
     Raises `FormatMismatch` for one that another generation of the program wrote, `ValueError` for any other text.
     """
-    value: object = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError("a catalog is an object")
-    fields = cast("Json", value)
-    if "format" in fields and fields["format"] != CATALOG_FORMAT:
-        raise FormatMismatch("This schema was compiled by another generation of the program.")
     try:
+        value: object = json.loads(text)
+        if not isinstance(value, dict):
+            raise ValueError("a catalog is an object")
+        fields = cast("Json", value)
+        if "format" in fields and fields["format"] != CATALOG_FORMAT:
+            raise FormatMismatch("This schema was compiled by another generation of the program.")
         return _catalog(fields)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("a catalog lacks a field, or one has another kind of value") from error
+    except RecursionError:
+        raise ValueError("a catalog is not nested so deeply") from None
 
 
 def schema_digest(source: str, catalog: Catalog) -> str:
