@@ -6,6 +6,7 @@ this has compared pins. The names of the files follow from numbers that we know,
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 import lance
@@ -15,6 +16,7 @@ from omnigraph.ambient import random_hex
 from omnigraph.manifest.model import TablePin
 from omnigraph.tables.store import TableStore
 from omnigraph.tables.version import TableVersion
+from omnigraph.tables.whole import check_version
 
 BASE_PROPERTY: Final = "omnigraph.base"
 
@@ -30,7 +32,8 @@ def detached(
 ) -> tuple[TableVersion, tuple[str, str]]:
     """The version after `operation`, kept open, and the two files written, relative to the table's folder.
 
-    `rows` and `size` of the new version are taken as given where the caller knows them. Raises what the library raises.
+    `rows` and `size` of the new version are taken as given where the caller knows them. Raises what the library raises,
+    and StorageFailure (phase stage) if a file did not arrive whole.
     """
     before = base.pin.version
     transaction = Transaction(
@@ -41,9 +44,11 @@ def detached(
     )
     dataset = lance.LanceDataset.commit(base.dataset, transaction, detached=True)
     pin = TablePin(base.pin.path, dataset.version)
+    files = (f"_transactions/{before}-{transaction.uuid}.txn", f"_versions/d{pin.version}.manifest")
+    if tables.location.local_path is not None:
+        check_version(os.path.join(tables.location.local_path, pin.path), *files)
     same_columns = not isinstance(operation, lance.LanceOperation.Merge)
     version = TableVersion(pin, dataset, rows=rows, size=size, stored=base.stored if same_columns else None)
-    files = (f"_transactions/{before}-{transaction.uuid}.txn", f"_versions/d{pin.version}.manifest")
     return tables.keep(version), files
 
 

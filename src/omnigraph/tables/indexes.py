@@ -5,6 +5,7 @@ An index changes how fast an answer comes and never which: rows that it does not
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import lance
@@ -21,6 +22,7 @@ from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.stage import Committed
 from omnigraph.tables.store import TableStore
 from omnigraph.tables.version import Addresses, TableVersion
+from omnigraph.tables.whole import check_sizes
 
 _SCAN_SHARE = 128  # one wanted id in so many rows: reading the column is cheaper than asking for each
 
@@ -62,6 +64,9 @@ def build_scalar_index(tables: TableStore, pin: TablePin, column: str, *, label:
             replace=bool(former),
             fragment_ids=list(base.dataset.fragment_ids()),
         )
+        if tables.location.local_path is not None:
+            folder = os.path.join(tables.location.local_path, pin.path, "_indices", str(index.uuid))
+            check_sizes(folder, {file.path: file.size_bytes for file in index.files or ()})
         operation = lance.LanceOperation.CreateIndex([index], former)
         version, files = detached(tables, base, operation, label=label, rows=base.rows, size=base.bytes)
     parts = [f"_indices/{index.uuid}/{file.path}" for file in index.files or ()]

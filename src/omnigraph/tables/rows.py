@@ -6,6 +6,7 @@ themselves were validated by who calls.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import cast
 
@@ -15,39 +16,48 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.errors import InternalError
 from omnigraph.tables.columns import fields_of, is_blob
 from omnigraph.tables.failures import RAISED_BELOW
-from omnigraph.tables.store import stored_field
+from omnigraph.tables.store import TableStore, stored_field
 from omnigraph.tables.version import TableVersion
+from omnigraph.tables.whole import check_data
 
 ROWS_PER_FILE = 1 << 20
 
 
 def written_rows(
-    version: TableVersion, schema: pa.Schema, missing: list[pa.Field], rows: pa.Table | pa.RecordBatchReader | None
+    tables: TableStore,
+    version: TableVersion,
+    schema: pa.Schema,
+    missing: list[pa.Field],
+    rows: pa.Table | pa.RecordBatchReader | None,
 ) -> list[FragmentMetadata]:
     """Writes the rows as files of the version's table, in order; no file for no rows.
 
     `missing` are the columns that the table is going to be extended by (see `extend`); the files then hold every
-    column, so that their numbers are those of the extended table. Raises InternalError if a column does not fit, else
-    what the library raises.
+    column, so that their numbers are those of the extended table. Raises InternalError if a column does not fit,
+    StorageFailure (phase stage) if a file did not arrive whole, else what the library raises.
     """
     if rows is None or (isinstance(rows, pa.Table) and rows.num_rows == 0):
         return []
     target = _target(version, schema, missing, rows.schema)
     mode = "overwrite" if missing else "append"
     if isinstance(rows, pa.Table):
-        return _write(version, _fitted_table(rows, target), mode)
+        return _write(tables, version, _fitted_table(rows, target), mode)
     source = _Fitted(rows, target)
     try:
-        return _write(version, source.reader(), mode)
+        return _write(tables, version, source.reader(), mode)
     except RAISED_BELOW:
         if source.failure is not None:
             raise source.failure from None
         raise
 
 
-def _write(version: TableVersion, rows: pa.Table | pa.RecordBatchReader, mode: str) -> list[FragmentMetadata]:
+def _write(
+    tables: TableStore, version: TableVersion, rows: pa.Table | pa.RecordBatchReader, mode: str
+) -> list[FragmentMetadata]:
     written = write_fragments(rows, version.dataset, mode=mode, max_rows_per_file=ROWS_PER_FILE)
     assert isinstance(written, list)
+    if tables.location.local_path is not None:
+        check_data(os.path.join(tables.location.local_path, version.pin.path), written)
     return written
 
 

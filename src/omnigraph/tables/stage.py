@@ -141,7 +141,7 @@ def _files(
     """Deletion files and data files, written side by side where each waits for a network."""
 
     def rows() -> list[FragmentMetadata]:
-        return written_rows(version, schema, lacking(version, schema), change.rows)
+        return written_rows(tables, version, schema, lacking(version, schema), change.rows)
 
     if change.overwrite:
         return removal_of_all(version), rows()

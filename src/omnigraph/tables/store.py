@@ -27,6 +27,7 @@ from omnigraph.tables.columns import fields_of, is_blob
 from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.location import Location
 from omnigraph.tables.version import TableVersion
+from omnigraph.tables.whole import check_version
 
 Kind = Literal["node", "edge"]
 
@@ -116,9 +117,9 @@ class TableStore:
                 storage_options=self.location.storage_options,
                 session=self.session,
             )
+            if self.location.local_path is not None:
+                self._creation_files[path] = _checked_creation(self.location.local_path, path)
         self.keep(TableVersion(TablePin(path, dataset.version), dataset, rows=0, size=0))
-        if self.location.local_path is not None:
-            self._creation_files[path] = _files_below(self.location.local_path, path)
         return path
 
     def creation_files(self, path: str) -> tuple[str, ...]:
@@ -146,12 +147,17 @@ class TableStore:
             return path
 
 
-def _files_below(root: str, path: str) -> tuple[str, ...]:
-    return tuple(
+def _checked_creation(root: str, path: str) -> tuple[str, ...]:
+    """The files of version 1 of a new folder, relative to the root. Raises StorageFailure if one is not whole."""
+    files = [
         os.path.relpath(os.path.join(folder, name), root)
         for folder, _, names in os.walk(os.path.join(root, path))
         for name in names
-    )
+    ]
+    (transaction,) = [each for each in files if each.endswith(".txn")]
+    (version,) = [each for each in files if each.endswith(".manifest")]
+    check_version(root, transaction, version)  # the one file more is a hint, which readers do not depend on
+    return tuple(files)
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
