@@ -82,7 +82,9 @@ def test_a_load_and_a_raw_write_hold_the_same_rows(tmp_path: Path, excerpt: Word
     assert load.entities > 1_000
     section = load_section(load)
     assert section.missed == ()  # the excerpt says nothing about the target
-    assert "excerpt" in section_text(section)
+    text = section_text(section)
+    assert "excerpt" in text
+    assert "with an idempotency key" in text
 
 
 def test_the_three_answers_of_a_traversal_are_the_same(tmp_path: Path, excerpt: WordNet) -> None:
