@@ -113,8 +113,11 @@ def _vectors(of: ValueType, column: pa.Array) -> pa.Array | None:
 def _mapped_items(lists: pa.Array, convert: Callable[[pa.Array], pa.Array | None]) -> pa.Array | None:
     """The lists with their items converted."""
     items = convert(pc.list_flatten(lists))
-    if items is None:
-        return None
+    return None if items is None else list_array(lists, items)
+
+
+def list_array(lists: pa.Array, items: pa.Array) -> pa.Array:
+    """The lists with other items, one for each that flattening gives."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     offsets = np.zeros(len(lists) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])

@@ -58,7 +58,7 @@ def read_exact(catalog: Catalog, lines: Lines) -> ExactRows:
             continue
         try:
             record = _record(forms, line)
-        except _Refused as refused:
+        except RefusedRecord as refused:
             refusal = Refusal(number, refused.error(number))
             break
         of_type = rows.get(record.entity.id)
@@ -100,7 +100,7 @@ class _Rows:
 
 
 @dataclass
-class _Refused(Exception):
+class RefusedRecord(Exception):
     """One record does not fit: code, words and place in the record."""
 
     code: str
@@ -150,19 +150,19 @@ class _Forms:
         self._known: dict[tuple[str, str], _Form] = {}
 
     def of(self, raw: Mapping[str, object]) -> _Form:
-        """Raises _Refused if the record names no type of the catalog."""
+        """Raises RefusedRecord if the record names no type of the catalog."""
         word = "type" if "type" in raw else "edge"
         if word not in raw or (word == "type" and "edge" in raw):
-            raise _Refused("W010", 'a record has either "type" or "edge"')
+            raise RefusedRecord("W010", 'a record has either "type" or "edge"')
         name = raw[word]
         if not isinstance(name, str):
-            raise _Refused("W010", f'"{word}" must be a string')
+            raise RefusedRecord("W010", f'"{word}" must be a string')
         form = self._known.get((word, name))
         if form is None:
             entity = self._catalog.nodes.get(name) if word == "type" else self._catalog.edge_by_word(name)
             if entity is None:
                 kind = "node" if word == "type" else "edge"
-                raise _Refused("W011", f"the schema has no {kind} type {_quoted(name)}", type_name=_shown(name))
+                raise RefusedRecord("W011", f"the schema has no {kind} type {_quoted(name)}", type_name=_shown(name))
             form = self._known[word, name] = _Form(entity)
         return form
 
@@ -173,12 +173,12 @@ def _record(forms: _Forms, line: str) -> _Record:
     entity = form.entity
     if not form.keys.issuperset(raw):
         stranger = next(key for key in raw if key not in form.keys)
-        raise _Refused("W010", f"{_quoted(stranger)} is no key of a {entity.kind} record", entity)
+        raise RefusedRecord("W010", f"{_quoted(stranger)} is no key of a {entity.kind} record", entity)
     given_id = _id(raw, "id", entity) if "id" in raw else None
     ends = tuple([_id(raw, end, entity) for end in form.ends])
     data = raw.get("data", {})
     if not isinstance(data, dict):
-        raise _Refused("W010", '"data" must be an object', entity)
+        raise RefusedRecord("W010", '"data" must be an object', entity)
     return _Record(entity, given_id, ends, _values(form, cast("dict[str, object]", data), given_id))
 
 
@@ -186,9 +186,9 @@ def _id(raw: Mapping[str, object], key: str, entity: EntityType) -> str:
     value = raw.get(key)
     if not isinstance(value, str) or not value:
         what = "is missing" if key not in raw else "must be a string that is not empty"
-        raise _Refused("W010", f'{entity.name}: "{key}" {what}', entity)
+        raise RefusedRecord("W010", f'{entity.name}: "{key}" {what}', entity)
     if not _is_text(value):
-        raise _Refused("W010", f'{entity.name}: "{key}" holds half of a surrogate pair, which is no text', entity)
+        raise RefusedRecord("W010", f'{entity.name}: "{key}" holds half of a surrogate pair, which is no text', entity)
     return value
 
 
@@ -199,17 +199,17 @@ def _values(form: _Form, data: Mapping[str, object], entity_id: str | None) -> d
         of = form.types.get(name)
         if of is None:
             what = f"{entity.name} has no property {_quoted(name)}"
-            raise _Refused("W011", what, entity, property=_shown(name), entity_id=entity_id)
+            raise RefusedRecord("W011", what, entity, property=_shown(name), entity_id=entity_id)
         if raw is None:
             continue
         value = value_from_json(of, raw, null_elements=True)
         if isinstance(value, Refused):
             code = "W010" if value.problem == "shape" else "W009"
             what = f"{entity.name}.{name}: {value.reason}"
-            raise _Refused(code, what, entity, property=name, entity_id=entity_id)
+            raise RefusedRecord(code, what, entity, property=name, entity_id=entity_id)
         if of.scalar is Scalar.BLOB:
             what = f"{entity.name}.{name}: values of Blob properties can't be loaded: not available yet"
-            raise _Refused("N001", what, entity, property=name, entity_id=entity_id)
+            raise RefusedRecord("N001", what, entity, property=name, entity_id=entity_id)
         values[name] = value
     return values
 
@@ -225,13 +225,13 @@ def _read_type(each: Property) -> ValueType:
 def _decoded(line: str) -> dict[str, object]:
     """The record's object. Duplicate keys, more than 64 levels and anything behind the object are refused."""
     if line.count("[") + line.count("{") > JSON_DEPTH_MAX and _depth(line) > JSON_DEPTH_MAX:
-        raise _Refused("W010", f"the record is nested deeper than {JSON_DEPTH_MAX} levels")
+        raise RefusedRecord("W010", f"the record is nested deeper than {JSON_DEPTH_MAX} levels")
     try:
         raw = _DECODER.decode(line)
     except json.JSONDecodeError as error:
-        raise _Refused("W010", f"column {error.pos + 1}: this is no JSON object") from None
+        raise RefusedRecord("W010", f"column {error.pos + 1}: this is no JSON object") from None
     if not isinstance(raw, dict):
-        raise _Refused("W010", "a record is a JSON object")
+        raise RefusedRecord("W010", "a record is a JSON object")
     return cast("dict[str, object]", raw)
 
 
@@ -253,7 +253,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Refused("W010", f"the key {_quoted(key)} comes twice")
+                raise RefusedRecord("W010", f"the key {_quoted(key)} comes twice")
             seen.add(key)
     return members
 
