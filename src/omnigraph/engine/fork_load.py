@@ -41,7 +41,7 @@ def load_into_fork(core: GraphCore, request: WriteRequest, load: LoadOperation, 
     with core.writing(request.branch):
         written = _forked(core, request, load, from_, target, captured_at)
     if written is not None:
-        return written, True
+        return written, written.commit is not None  # without records nothing was published, so no branch came to be
     now_live = core.head(request.branch)
     return _onto_live(core, request, now_live, from_)
 
