@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import omnigraph
 from support.command_line import RECORDS, Run
 
 THIRD = '{"type":"Vessel","data":{"imo":3,"title":"Corvo","status":"active"}}\n'
@@ -30,6 +33,40 @@ def test_records_come_from_a_file_gzip_or_stdin(run: Run, harbour: Path, tmp_pat
     assert done.code == 0, done.err
     assert "1 entity loaded into main; commit main@3-" in done.out
     assert count(run, harbour, "Vessel") == 3
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_named_pipe_is_read_once_and_whole(run: Run, harbour: Path, tmp_path: Path, packed: bool) -> None:
+    place = tmp_path / "more.jsonl"
+    os.mkfifo(place)
+    with ThreadPoolExecutor(1) as writer:
+        writer.submit(place.write_bytes, gzip.compress(THIRD.encode()) if packed else THIRD.encode())
+        done = run("load", harbour, "--data", place, "--mode", "append", "--json")
+    assert done.json["total_entities"] == 1
+    assert count(run, harbour, "Vessel") == 3
+
+
+def test_a_pipe_of_the_shell_is_read_once_and_whole(run: Run, harbour: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, THIRD.encode())
+    os.close(writing)
+    try:  # `<(…)` is such a path
+        done = run("load", harbour, "--data", f"/dev/fd/{reading}", "--mode", "append", "--json")
+    finally:
+        os.close(reading)
+    assert done.json["total_entities"] == 1
+    assert count(run, harbour, "Vessel") == 3
+
+
+def test_a_key_knows_a_file_again_from_stdin_and_from_python(run: Run, harbour: Path, tmp_path: Path) -> None:
+    text = THIRD.replace("\n", "\r\n") + "\r\n"
+    (tmp_path / "more.jsonl").write_bytes(text.encode())
+    words = ("load", str(harbour), "--mode", "append", "--json", "--idempotency-key", "k")
+    first = run(*words, "--data", tmp_path / "more.jsonl").json
+    again = run(*words, "--data", "-", stdin=text.encode()).json
+    assert again == {**first, "idempotent_replay": True}
+    with omnigraph.open(harbour) as graph:
+        assert graph.load(text.encode(), mode="append", idempotency_key="k").to_dict() == again
 
 
 def test_json_is_the_receipt(run: Run, harbour: Path) -> None:
@@ -59,12 +96,26 @@ def test_a_refused_record_is_named_by_its_line_and_loads_nothing(run: Run, harbo
     assert count(run, harbour, "Vessel") == 2
 
 
+def test_of_a_packed_file_that_is_cut_the_line_is_named(run: Run, harbour: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(THIRD.encode() * 3)[:-8])
+    refused = run("load", harbour, "--data", tmp_path / "cut.jsonl.gz", "--mode", "merge")
+    assert refused.code == 1
+    assert f"  --> {tmp_path}/cut.jsonl.gz:4\n" in refused.err
+
+
 def test_a_load_may_fork_its_branch(run: Run, harbour: Path) -> None:
     receipt = run(
         "load", harbour, "--data", "-", "--mode", "merge", "--branch", "in", "--from", "main", "--json", stdin=THIRD
     )
     assert receipt.json["branch_created"] is True
     assert (count(run, harbour, "Vessel", "--branch", "in"), count(run, harbour, "Vessel")) == (3, 2)
+
+
+def test_a_fork_without_records_creates_no_branch(run: Run, harbour: Path) -> None:
+    words = ("load", str(harbour), "--data", "-", "--mode", "merge", "--branch", "in", "--from", "main")
+    assert run(*words, stdin="\n").out == "0 entities loaded into in; nothing to commit\n"
+    assert run(*words, "--json", stdin="").json["branch_created"] is False
+    assert "in" not in run("branch", "list", harbour).out.split()
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])

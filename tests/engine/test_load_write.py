@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import omnigraph
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import (
     AlreadyExists,
+    BranchNotFound,
     ConstraintViolation,
     InvalidData,
     InvalidRequest,
@@ -171,6 +174,30 @@ def test_the_mode_is_never_guessed(graph: Graph) -> None:
         graph.load([VESSEL_1], mode="upsert")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("data", [None, 5, 1.5, True, object(), len, list, VESSEL_1])
+def test_what_is_no_load_input_is_refused_by_what_is(graph: Graph, data: Any) -> None:
+    for key in (None, "k"):
+        with pytest.raises(
+            InvalidRequest, match="list of them" if data is VESSEL_1 else "A load takes a path, "
+        ) as caught:
+            graph.load(data, mode="append", idempotency_key=key)
+        assert caught.value.effects == "none"
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_path_is_a_text_or_a_path_of_text_or_bytes(graph: Graph, tmp_path: Path, key: str | None) -> None:
+    (tmp_path / "v.jsonl").write_text(json.dumps(VESSEL_1))
+    with os.scandir(os.fsencode(tmp_path)) as entries:
+        entry: Any = next(entry for entry in entries if entry.name == b"v.jsonl")
+    assert graph.load(entry, mode="merge", idempotency_key=key).total_entities == 1
+    for name in ("v\0.jsonl", "\ud800.jsonl"):
+        with pytest.raises(InvalidRequest, match="no path") as caught:
+            graph.load(name, mode="merge", idempotency_key=key)
+        assert caught.value.effects == "none"
+    with pytest.raises(InvalidRequest, match="Is a directory"):
+        graph.load(tmp_path, mode="merge", idempotency_key=key)
+
+
 def test_a_bad_record_names_its_line_and_leaves_nothing(graph: Graph) -> None:
     with pytest.raises(InvalidData) as caught:
         load(graph, VESSEL_1, {"type": "Vessel", "data": {"imo": 2, "title": "B", "status": "active", "knots": 3}})
@@ -210,6 +237,29 @@ def test_load_from_forks_and_loads_as_one_version(graph: Graph) -> None:
     graph.branches.create("other")
     with pytest.raises(AlreadyExists):
         load(graph, third, branch="drafts", from_="other")
+
+
+@pytest.mark.parametrize("data", [[], b"\n\n", pa.table({"imo": pa.array([], pa.int64())})])
+def test_a_load_from_without_records_makes_no_branch(graph: Graph, data: Any) -> None:
+    kind = "Vessel" if isinstance(data, pa.Table) else None
+    for key in (None, "k"):
+        result = graph.load(data, mode="append", type=kind, branch="drafts", from_="main", idempotency_key=key)
+        assert (result.branch_created, result.commit, result.total_entities) == (False, None, 0)
+        assert (result.branch, result.base_branch, result.replayed) == ("drafts", "main", False)
+        assert [b.name for b in graph.branches.list()] == ["main"]
+    with pytest.raises(BranchNotFound):
+        graph.load(data, mode="append", type=kind, branch="drafts")
+
+
+def test_a_repeat_of_a_fork_and_load_says_that_it_created_the_branch(graph: Graph) -> None:
+    first = load(graph, VESSEL_1, branch="drafts", from_="main", idempotency_key="k1")
+    load(graph, VESSEL_2, branch="drafts", from_="main", idempotency_key="k2")
+    again = load(graph, VESSEL_1, branch="drafts", from_="main", idempotency_key="k1")
+    assert again.to_dict() == {**first.to_dict(), "idempotent_replay": True}
+    assert again.branch_created
+    again = load(graph, VESSEL_2, branch="drafts", from_="main", idempotency_key="k2")
+    assert again.replayed
+    assert not again.branch_created
 
 
 def test_a_failed_load_from_leaves_no_branch(graph: Graph) -> None:
@@ -273,7 +323,7 @@ def test_whole_numbers_that_pandas_keeps_as_floats_are_integers(graph: Graph) ->
     frame = pd.DataFrame({"name": ["A", "B"], "rank": [1, None]})
     graph.load(frame, mode="append", type="Sailor")
     assert sorted(line.split('"data":')[1] for line in records(graph)) == ['{"name":"A","rank":1}}', '{"name":"B"}}']
-    with pytest.raises(InvalidData, match=r"I32\?"):
+    with pytest.raises(InvalidData, match=r"^line 1: Sailor.rank: a number written as an integer"):
         graph.load(pd.DataFrame({"name": ["A"], "rank": [1.5]}), mode="append", type="Sailor")
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 import gzip
 import io
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -462,11 +463,43 @@ def test_nan_in_a_python_record_is_refused() -> None:
     assert refused([vessel(1, tonnage=float("nan"))])["code"] == "W009"
 
 
-@pytest.mark.parametrize("cut", [1, 15, 40])
-def test_damaged_gzip_is_refused(cut: int) -> None:
-    packed = gzip.compress(lines(*[vessel(n) for n in range(50)]))
-    assert "gzip" in refused(packed[:-cut])["message"]
-    assert "gzip" in refused(packed + b"more")["message"]
+@pytest.mark.parametrize("chunk_bytes", [50, 1 << 25])
+@pytest.mark.parametrize("cut", [1, 15, 40, 200])
+def test_of_gzip_that_is_cut_the_first_line_that_is_not_whole_is_named(cut: int, chunk_bytes: int) -> None:
+    text = lines(*[{**vessel(n), "id": str(n)} for n in range(50)])
+    packed = gzip.compress(text)[:-cut]
+    whole = zlib.decompressobj(31).decompress(packed).count(b"\n")
+    told = refused(packed, chunk_bytes=chunk_bytes)
+    assert (told["code"], told["line_number"]) == ("W010", whole + 1)
+    assert told["message"] == f"line {whole + 1}: the gzip data is damaged or ends too early"
+
+
+def test_of_gzip_without_a_byte_of_data_the_first_line_is_named() -> None:
+    for packed in (b"\x1f\x8b", gzip.compress(lines(vessel(1)))[:9], b"\x1f\x8b\xff" + bytes(20)):
+        assert refused(packed)["line_number"] == 1
+
+
+@pytest.mark.parametrize("count", [1, 7, 30_000])
+def test_of_damaged_gzip_every_line_before_the_damage_is_read(count: int) -> None:
+    packer = zlib.compressobj(wbits=31)
+    text = lines(*[vessel(n) for n in range(count)])
+    packed = packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)
+    damaged = packed + b"\x07" + bytes(100)  # a block of a kind that there is not
+    assert refused(damaged)["line_number"] == count + 1
+    half = packer.compress(text[:-9]) + packer.flush(zlib.Z_FULL_FLUSH)
+    assert refused(packed + half + b"\x07" + bytes(100))["line_number"] == 2 * count
+    assert refused(gzip.compress(text) + b"more")["line_number"] == count + 1
+
+
+def test_a_checksum_that_is_wrong_is_damage() -> None:
+    packed = bytearray(gzip.compress(lines(*[vessel(n) for n in range(5)])))
+    packed[-6] ^= 1
+    assert refused(packed)["line_number"] in (5, 6)
+
+
+def test_a_record_that_is_wrong_comes_before_the_damage_behind_it() -> None:
+    packed = gzip.compress(lines(vessel(1), {"type": "Vessel", "data": {"knots": 3}}, vessel(3)))
+    assert refused(packed[:-5])["line_number"] == 2
 
 
 def test_gzip_is_text_like_any_other_where_it_is_not_accepted() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -224,6 +226,38 @@ def test_a_repeat_is_known_again_after_its_source_went_with_it(served: Served) -
     first = done(merge(idempotency_key="k"))
     assert (first["outcome"], first["branch_deleted"]) == ("fast_forward", True)
     assert done(merge(idempotency_key="k")) == {**first, "idempotent_replay": True}
+
+
+def test_a_key_of_a_load_is_the_same_on_every_door(served: Served, root: Path) -> None:
+    graph = omnigraph.open(root / "graphs" / "atlas.omni")
+    lines = LINE.replace("\n", "\r\n") + "\n" + LINE.replace("A", "B").rstrip()
+    first = done(served.load(f"{NDJSON}?mode=append", lines, idempotency_key="k"))
+    asked = {"data": lines, "mode": "append", "branch": "main"}
+    again = done(served.post("/graphs/atlas/load", asked, idempotency_key="k"))
+    assert again == {**first, "idempotent_replay": True}
+    assert graph.load(lines.encode(), mode="append", idempotency_key="k").to_dict() == again
+
+
+def test_a_load_that_is_packed_is_not_unpacked(served: Served) -> None:
+    packed = gzip.compress(LINE.encode() + b"\n" * (64 << 20))
+    tracemalloc.start()
+    try:
+        told = refused(served.load(f"{NDJSON}?mode=append", packed), 400, "invalid_data", effects="none")
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert (told["data_error"]["code"], told["data_error"]["line_number"]) == ("W010", 1)
+    assert served.codes() == []
+
+
+def test_a_load_that_forks_and_has_no_records_creates_no_branch(served: Served) -> None:
+    empty = done(served.load(f"{NDJSON}?mode=append&branch=b&from=main", "\n"))
+    assert (empty["branch_created"], empty["commit"], empty["total_entities"]) == (False, None, 0)
+    assert done(served.get("/graphs/atlas/branches"))["branches"] == ["main"]
+    forked = done(served.load(f"{NDJSON}?mode=append&branch=b&from=main", LINE, idempotency_key="k"))
+    assert forked["branch_created"] is True
+    repeated = done(served.load(f"{NDJSON}?mode=append&branch=b&from=main", LINE, idempotency_key="k"))
+    assert repeated == {**forked, "idempotent_replay": True}
 
 
 def test_a_repeat_is_looked_up_before_its_condition(served: Served) -> None:

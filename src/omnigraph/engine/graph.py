@@ -21,7 +21,8 @@ from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.entry import WriteRequest, Written
 from omnigraph.engine.export import ExportInfo, export_pieces, export_to
 from omnigraph.engine.fork_load import load_into_fork
-from omnigraph.engine.load.input import LoadInput, digest_of, load_source
+from omnigraph.engine.load.digest import digest_of
+from omnigraph.engine.load.input import LoadInput, load_source
 from omnigraph.engine.load.operation import LoadOperation, Mode
 from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.namespaces import Branches, Commits, Schema
@@ -335,17 +336,19 @@ class Graph(AbstractContextManager["Graph"]):
     ) -> LoadResult:
         """Load records as one commit, all or nothing.
 
-        `data`: a path (`.jsonl`, gzip or not), an open file, an iterable of records or lines; an Arrow table or reader, a
-        Polars or pandas frame (these need `type`). With `from_`, a branch that does not exist is forked and loaded as one
-        version. Raises InvalidData and ConstraintViolation with the line, KeyConflict, ReadSetConflict, LimitExceeded,
-        BranchNotFound, StorageFailure (nothing was published), OutcomeUnknown.
+        `data`: a path (`.jsonl`, gzip or not, or a pipe), bytes, an open file, an iterable of records or lines; an Arrow
+        table or reader, a Polars or pandas frame (these need `type`). With `from_`, a branch that does not exist is forked
+        and loaded as one version; without a record neither is done. Under an `idempotency_key` what can be read once only
+        is held in memory, packed as it came. Raises InvalidRequest for data of no such form, InvalidData and
+        ConstraintViolation with the line or row, KeyConflict, ReadSetConflict (also for a file that changed while it was
+        read), LimitExceeded, BranchNotFound, StorageFailure (nothing was published), OutcomeUnknown.
         """
         if mode not in ("append", "merge", "overwrite"):
             raise InvalidRequest("`mode` is append, merge or overwrite; it is never guessed.", effects="none")
         target = self._context.writable(branch)
         source, digest = load_source(data, type), None
         if idempotency_key is not None:
-            source, digest = digest_of(source, self._core.limits)
+            source, digest = digest_of(source, self._core.limits, accept_gzip=accept_gzip)
         operation = LoadOperation(self._core, source, mode, progress=progress, accept_gzip=accept_gzip)
         key = idempotency(
             idempotency_key,

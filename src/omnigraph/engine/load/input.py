@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from omnigraph.engine.load.limits import LoadLimits
-from omnigraph.engine.load.source import LoadSource, chunks
+from omnigraph.engine.load.source import LoadSource, Source
 from omnigraph.errors import InvalidRequest
 
 LoadInput = LoadSource | pa.Table | pa.RecordBatch | pa.RecordBatchReader | Any
@@ -24,11 +23,15 @@ class Frame:
     table: pa.Table
 
 
-LoadData = LoadSource | Frame
+LoadData = Source | Frame
+
+_ACCEPTED = "a path, bytes, an open file, an iterable of records or of lines of JSON, or a frame (with its `type`)"
 
 
-def load_source(data: LoadInput, type: str | None) -> LoadData:
-    """Raises InvalidRequest if a frame comes without `type`, or `type` with records that name their own."""
+def load_source(data: LoadInput, type: str | None) -> LoadSource | Frame:
+    """Raises InvalidRequest for what is no load input, a frame without `type`, and `type` with records, which name their
+    own.
+    """
     if hasattr(data, "__arrow_c_stream__"):
         if type is None:
             raise InvalidRequest("A frame does not say of which type its rows are: give `type`.", effects="none")
@@ -39,25 +42,12 @@ def load_source(data: LoadInput, type: str | None) -> LoadData:
         return Frame(type, pa.table(stream.read_all()))
     if type is not None:
         raise InvalidRequest("`type` goes with frames; records name their types themselves.", effects="none")
-    return data
-
-
-def digest_of(data: LoadData, limits: LoadLimits) -> tuple[LoadData, str]:
-    """The data, readable once more, and the SHA-256 of what it says."""
-    hashed = hashlib.sha256()
-    if isinstance(data, Frame):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, data.table.schema) as writer:
-            writer.write_table(data.table)
-        hashed.update(data.type.encode())
-        hashed.update(sink.getvalue())
-        return data, hashed.hexdigest()
-    if isinstance(data, (str, PathLike)):
-        try:
-            with open(data, "rb") as file:
-                return data, hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise InvalidRequest(f"The input can't be read: {error.strerror}.", effects="none") from None
-    whole = b"".join(chunk.data for chunk in chunks(data, limits))
-    hashed.update(whole)
-    return whole, hashed.hexdigest()
+    if isinstance(data, (str, PathLike, bytes, bytearray, memoryview)) or hasattr(data, "read"):
+        return cast("LoadSource", data)
+    if isinstance(data, Mapping):
+        raise InvalidRequest("One record is a mapping, a load is many: give a list of them.", effects="none")
+    try:
+        return iter(data)
+    except TypeError:
+        what = f"A load takes {_ACCEPTED}, not {data.__class__.__name__}."
+        raise InvalidRequest(what, effects="none") from None

@@ -31,7 +31,7 @@ from omnigraph.engine.load.limits import (
     too_many_entities,
 )
 from omnigraph.engine.load.lines import Group, Lines, groups, split
-from omnigraph.engine.load.source import CHUNK_BYTES, Chunk, LoadSource, chunks
+from omnigraph.engine.load.source import CHUNK_BYTES, Chunk, Source, chunks
 from omnigraph.errors import InvalidData
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 
@@ -49,7 +49,7 @@ class _Part:
 
 
 def read_records(
-    source: LoadSource,
+    source: Source,
     catalog: Catalog,
     *,
     limits: LoadLimits,
