@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pty
 import select
@@ -10,10 +11,13 @@ import shlex
 import signal
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
 
+import omnigraph
+from omnigraph.cli.controls import shown_pieces
 from support.command_line import HARBOUR, Run
 
 PROGRAM = [sys.executable, "-c", "from omnigraph.cli.main import main; main()"]
@@ -135,6 +139,75 @@ def test_colour_is_for_terminals_and_can_be_declined(harbour: Path, home: Path) 
     words = ["query", "--store", str(harbour), "-e", QUERY, "--progress", "never"]
     assert "\x1b[" in in_terminal(words)[1]
     assert "\x1b[" not in in_terminal(words, env={"NO_COLOR": "1"})[1]
+
+
+WICKED = "\x1b]0;owned\x07 \x9b2J \u202eabc\u2066 \x7f \r\nforged,\t1"
+TITLE = "query t() { match { $v: Vessel { imo: 1 } } return { $v.title } }"
+
+
+@pytest.fixture
+def wicked(harbour: Path) -> Path:
+    """The harbour with a title that would steer a terminal."""
+    with omnigraph.open(harbour) as graph:
+        graph.mutate("query w($t: String) { update Vessel set { title: $t } where imo = 1 }", t=WICKED, message=WICKED)
+    return harbour
+
+
+def controls(text: str) -> set[str]:
+    return {c for c in text if c != "\n" and (unicodedata.category(c) == "Cc" or c in "\u061c\u200e\u200f\u202e\u2066")}
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_json_on_a_terminal_spells_controls_out_and_is_the_same_value(wicked: Path, home: Path, form: str) -> None:
+    code, shown = in_terminal(["query", "--store", str(wicked), "-e", TITLE, "--format", form, "--progress", "never"])
+    assert (code, controls(shown)) == (0, set())
+    assert "\\u202eabc" in shown
+    answer = json.loads(shown)
+    assert (answer["rows"][0] if form == "json" else answer) == {"v.title": WICKED}
+
+
+def test_csv_on_a_terminal_spells_controls_out_and_keeps_its_lines(wicked: Path, home: Path) -> None:
+    code, shown = in_terminal(["query", "--store", str(wicked), "-e", TITLE, "--format", "csv", "--progress", "never"])
+    assert code == 0
+    head, row, rest = shown.split("\r\n")  # the terminal had made each line end of CSV one character longer
+    assert (head, controls(row), rest) == ("v.title", set(), "")
+    assert row == '"\\x1b]0;owned\\x07 \\x9b2J \\u202eabc\\u2066 \\x7f \\r\\nforged,\\t1"'
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["export"],
+        ["commit", "list", "--format", "jsonl", "--store"],
+        ["commit", "list", "--format", "table", "--color", "never", "--store"],
+        ["commit", "list", "--format", "kv", "--store"],
+        ["schema", "show"],
+        ["commit", "list", "--json", "--store"],
+    ],
+    ids=" ".join,
+)
+def test_no_other_output_steers_a_terminal_either(wicked: Path, home: Path, words: list[str]) -> None:
+    with omnigraph.open(wicked) as graph:
+        graph.schema.apply(graph.schema.source + "// \x1b[2J \u202e\n")
+    code, shown = in_terminal([*words, str(wicked), "--progress", "never"])
+    assert (code, controls(shown)) == (0, set())
+
+
+def test_a_pipe_and_a_file_get_the_exact_bytes(wicked: Path, home: Path, tmp_path: Path) -> None:
+    words = ["query", "--store", str(wicked), "-e", TITLE, "--progress", "never"]
+    quoted = '"' + WICKED + '"'
+    piped = subprocess.run([*PROGRAM, *words, "--format", "csv"], capture_output=True, check=True)
+    assert piped.stdout.decode() == f"v.title\r\n{quoted}\r\n"
+    assert in_terminal([*words, "--format", "csv", "--out", str(tmp_path / "rows.csv")])[0] == 0
+    assert (tmp_path / "rows.csv").read_bytes() == piped.stdout
+    lines = subprocess.run([*PROGRAM, *words, "--format", "jsonl"], capture_output=True, check=True)
+    assert "\u202eabc" in lines.stdout.decode()
+
+
+def test_a_character_cut_by_two_pieces_is_still_seen() -> None:
+    text = '{"a":"\u202e\x9b"}\n'.encode()
+    cut = [text[place : place + 1] for place in range(len(text))]
+    assert b"".join(shown_pieces(cut, "json")) == b'{"a":"\\u202e\\u009b"}\n'
 
 
 def test_arrow_is_refused_on_a_terminal(harbour: Path, home: Path) -> None:

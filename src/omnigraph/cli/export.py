@@ -33,7 +33,7 @@ def export(
     with session.reading(uri) as graph, progress(session, "export", "bytes") as report:
         if not to_file:
             commit_id, pieces = graph.export_stream(types=chosen, branch=branch, snapshot=snapshot)
-            emit(pieces, None)
+            emit(pieces, None, "json")
             session.note(f"exported {commit_id}")
             return
         from omnigraph.engine.export import ExportInfo

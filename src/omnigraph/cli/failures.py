@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli import terminal
+from omnigraph.cli.controls import shown_text
 from omnigraph.cli.errors import Interrupted, OutputFailed, UsageRefused, WaitOver, failure_body
 from omnigraph.cli.output import emit_json
 from omnigraph.cli.session import Session
@@ -65,11 +66,11 @@ def _headed(error: OmnigraphError, session: Session) -> str:
     if diagnostic is not None:
         text = str(diagnostic.render(source))
         head, _, rest = text.partition("]")
-        return f"{_red(head + ']', session)}{_escaped(rest)}"
+        return f"{_red(head + ']', session)}{shown_text(rest)}"
     code = str(error.details["code"]) if isinstance(error, InvalidData) else error.code
-    text = f"{_red(f'error[{code}]', session)}: {_escaped(error.message)}"
+    text = f"{_red(f'error[{code}]', session)}: {shown_text(error.message)}"
     line = getattr(error, "line_number", None)
-    return text if line is None else f"{text}\n  --> {_escaped(source)}:{line}"
+    return text if line is None else f"{text}\n  --> {shown_text(source)}:{line}"
 
 
 def _finding(finding: Mapping[str, Any]) -> str:
@@ -78,7 +79,7 @@ def _finding(finding: Mapping[str, Any]) -> str:
         from omnigraph.cli.schema import step_text
 
         return step_text(finding)
-    return _escaped(f"{finding.get('code')} {finding.get('address')}: {finding.get('message')}")
+    return shown_text(f"{finding.get('code')} {finding.get('address')}: {finding.get('message')}")
 
 
 def _run_next(error: OmnigraphError, session: Session) -> list[str]:
@@ -101,13 +102,6 @@ def _run_next(error: OmnigraphError, session: Session) -> list[str]:
 
 def _repeated(words: Sequence[str]) -> list[str]:
     return ["  run next, which is safe in any case:", f"    omnigraph {shell_line(words)}"]
-
-
-def _escaped(text: str) -> str:
-    """Controls that could steer a terminal are spelled out; line ends stay."""
-    from omnigraph.engine.display import safe_text
-
-    return "\n".join(safe_text(line) for line in text.split("\n"))
 
 
 def _red(text: str, session: Session) -> str:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli import terminal
+from omnigraph.cli.controls import Kind, shown_pieces, shown_text
 from omnigraph.cli.errors import OutputFailed, UsageRefused
 from omnigraph.cli.forms import Form, Listing
 from omnigraph.cli.operator_config import Output
@@ -58,13 +59,13 @@ def check_writable(out: str | None) -> None:
         raise UsageRefused(f"--out {out}: {os.strerror(errno.EACCES)}.")
 
 
-def emit(pieces: Iterable[bytes], out: str | None) -> None:
-    """Write to stdout, or whole to a file.
+def emit(pieces: Iterable[bytes], out: str | None, kind: Kind | None = None) -> None:
+    """Write to stdout, or whole to a file. `kind` says how a terminal is spared the controls in it (`controls`).
 
     Raises UsageRefused for a file that can't be made, OutputFailed for one or a stdout that does not take it all.
     """
     if out is None or out == "-":
-        _to_stdout(pieces)
+        _to_stdout(shown_pieces(pieces, kind) if kind is not None and terminal.stdout_is_terminal() else pieces)
     else:
         _to_file(pieces, out)
 
@@ -102,20 +103,31 @@ def _to_file(pieces: Iterable[bytes], out: str) -> None:
         raise
 
 
-def emit_text(text: str, out: str | None = None, *, page: bool = False) -> None:
-    """A text for people, with a line end. With `page` it goes through $PAGER if it does not fit the terminal."""
-    long = page and out is None and text.count("\n") + 1 >= terminal.height()
+def emit_text(text: str, out: str | None = None) -> None:
+    """A text for people, with a line end."""
+    _emit_lines(shown_text(text) if out is None and terminal.stdout_is_terminal() else text, out)
+
+
+def emit_drawn(text: str, out: str | None = None) -> None:
+    """A drawn table, with a line end: what is in its cells was escaped before it was coloured. It goes through $PAGER if
+    it does not fit the terminal.
+    """
+    long = out is None and text.count("\n") + 1 >= terminal.height()
     if long and os.environ.get("PAGER") and terminal.stdout_is_terminal():
         import click
 
         click.echo_via_pager(text + "\n")
         return
+    _emit_lines(text, out)
+
+
+def _emit_lines(text: str, out: str | None) -> None:
     emit([text.encode("utf-8", "backslashreplace") + b"\n"], out)
 
 
 def emit_json(value: Any, out: str | None = None) -> None:
     """One object as the wire spells it."""
-    emit([json_bytes(value), b"\n"], out)
+    emit([json_bytes(value), b"\n"], out, "json")
 
 
 def json_bytes(value: Any) -> bytes:
@@ -134,12 +146,15 @@ def emit_result(result: Result, form: Form, *, int64_as_text: bool = False) -> N
     if form.output in ("table", "kv"):
         from omnigraph.cli.table import result_blocks, result_table
 
-        text = result_table(result, form) if form.output == "table" else result_blocks(result, form)
-        emit_text(text, form.out, page=form.output == "table")
+        if form.output == "table":
+            emit_drawn(result_table(result, form), form.out)
+        else:
+            emit_text(result_blocks(result, form), form.out)
         return
     if form.output == "arrow" and form.out in (None, "-") and terminal.stdout_is_terminal():
         raise UsageRefused("--format arrow is not for a terminal: add --out PATH or a pipe.")
-    emit(_encoded(result, form, int64_as_text), form.out)
+    kind: dict[str, Kind] = {"json": "json", "jsonl": "json", "csv": "csv"}
+    emit(_encoded(result, form, int64_as_text), form.out, kind.get(form.output))
 
 
 def _encoded(result: Result, form: Form, int64_as_text: bool) -> Iterator[bytes]:
@@ -170,12 +185,13 @@ def emit_listing(listing: Listing, form: Form) -> None:
         case "json":
             emit_json(listing.answer, form.out)
         case "jsonl":
-            emit((json_bytes(row) + b"\n" for row in listing.rows), form.out)
+            emit((json_bytes(row) + b"\n" for row in listing.rows), form.out, "json")
         case "table" | "kv":
             from omnigraph.cli.table import listing_blocks, listing_table
 
-            text = listing_table(listing, form) if form.output == "table" else listing_blocks(listing)
-            if text:
-                emit_text(text, form.out, page=form.output == "table")
+            if form.output == "table":
+                emit_drawn(listing_table(listing, form), form.out)
+            elif listing.rows:
+                emit_text(listing_blocks(listing), form.out)
         case _:
             raise UsageRefused(f"--format {form.output} is for query results.")

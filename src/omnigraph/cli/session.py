@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omnigraph.cli import terminal
+from omnigraph.cli.controls import shown_text
 from omnigraph.cli.errors import ConsentRequired, Declined, Progressed
 from omnigraph.cli.forms import Form
 from omnigraph.cli.operator_config import OperatorConfig, Output, Place, read_operator_config
@@ -91,7 +92,7 @@ class Session:
     def note(self, text: str) -> None:
         """A line for people on stderr, unless --quiet."""
         if not self.quiet:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(shown_text(text) + "\n")
             sys.stderr.flush()
 
     def heed_logs(self) -> None:
@@ -212,7 +213,7 @@ class Session:
             return
         if self.json or not terminal.can_ask():
             raise ConsentRequired(f"{deed} needs consent: add --yes.")
-        sys.stderr.write(f"{deed}{detail()}. Go ahead? [y/N] ")
+        sys.stderr.write(shown_text(f"{deed}{detail()}. Go ahead? [y/N] "))
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise Declined
@@ -234,4 +235,4 @@ def _log_line(logger: object, method: str, event: MutableMapping[str, Any]) -> s
     """One record as a note for people: `warning: something (name=value)`."""
     level, text = event.pop("level", method), event.pop("event", "")
     fields = ", ".join(f"{name}={value!r}" for name, value in event.items())
-    return f"{level}: {text}" + (f" ({fields})" if fields else "")
+    return shown_text(f"{level}: {text}" + (f" ({fields})" if fields else ""))

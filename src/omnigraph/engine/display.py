@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import io
-import unicodedata
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 NULL = "∅"
 _CELL_WIDTH = 80
-_BIDI = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""C0, C1 and bidirectional controls."""
 
 
 def safe_text(text: str) -> str:
@@ -25,12 +26,11 @@ def safe_text(text: str) -> str:
     >>> safe_text("a\x1b[31m")
     'a\\x1b[31m'
     """
-    if text.isprintable() and not any(ord(c) in _BIDI for c in text):
-        return text
-    return "".join(_escaped(c) if unicodedata.category(c) == "Cc" or ord(c) in _BIDI else c for c in text)
+    return CONTROLS.sub(_escaped, text)
 
 
-def _escaped(character: str) -> str:
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
     named = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character)
     if named is not None:
         return named
