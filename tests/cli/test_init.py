@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.command_line import HARBOUR, Run
 
 
@@ -51,3 +53,15 @@ def test_init_makes_no_graph_at_a_place_that_was_not_named(run: Run, home: Path,
     refused = run("init", "--schema", HARBOUR)
     assert refused.code == 2
     assert "omnigraph init URI" in refused.err
+
+
+@pytest.mark.parametrize("place", ["a.pg", "a.pg/graph"])
+def test_an_address_at_which_a_file_stands_is_refused_with_what_to_do(run: Run, tmp_path: Path, place: str) -> None:
+    (tmp_path / "a.pg").write_text("node A { x: String @key }")
+    for words in (["init", tmp_path / place, "--schema", tmp_path / "a.pg"], ["snapshot", tmp_path / place]):
+        refused = run(*words, "--json")
+        body = refused.json
+        assert (refused.code, body["code"], body["retry"]) == (1, "invalid_storage_root", "fix")
+        assert "name another folder" in body["error"]
+        assert str(tmp_path) not in body["error"]
+    assert (tmp_path / "a.pg").read_text() == "node A { x: String @key }"

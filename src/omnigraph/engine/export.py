@@ -80,7 +80,8 @@ def _pieces(state: Pinned, chosen: Sequence[EntityType], progress: ReportProgres
         table = state.snapshot.table(entity.id)
         if table is None:
             continue
-        rows = _without_blobs(entity, table.scan(table_schema(entity)).read_all()).sort_by(ID)
+        with state.snapshot.naming():
+            rows = _without_blobs(entity, table.scan(table_schema(entity)).read_all()).sort_by(ID)
         records += rows.num_rows
         yield from export_records(entity, rows)
         done += table.bytes

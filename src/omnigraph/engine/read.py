@@ -39,7 +39,8 @@ def run_query(
         raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")
     bound = bind_params(query, params, door=door)
     now = as_datetime(now_us - now_us % 1_000)
-    output = run_read(query, snapshot, bound, now=now, settings=settings, clock=core.clock)
+    with snapshot.naming():
+        output = run_read(query, snapshot, bound, now=now, settings=settings, clock=core.clock)
     named = default_branch if selector.branch is None else selector.branch
     branch = None if selector.snapshot is not None else named
     return Result(

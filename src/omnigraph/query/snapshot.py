@@ -10,6 +10,8 @@ residency; within one snapshot a node type keeps one dictionary, so vertex numbe
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
@@ -20,6 +22,7 @@ from omnigraph.query.residency.edges import EdgeRows
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.residency.residency import Residency, StateKey
 from omnigraph.query.sources import TableOpener, TableSource
+from omnigraph.tables.failures import MissingTable
 
 
 @dataclass(slots=True)
@@ -54,7 +57,25 @@ class Snapshot:
     def table(self, type_id: str) -> TableSource | None:
         """The table of a type at its pinned version; None for a type that never held a row. Raises StorageFailure."""
         pin = self.pin(type_id)
-        return None if pin is None else self.tables.open(pin)
+        if pin is None:
+            return None
+        with self.naming():
+            return self.tables.open(pin)
+
+    @contextmanager
+    def naming(self) -> Generator[None]:
+        """Around reads of this state: where stored data is missing, the error names its type and the commit."""
+        try:
+            yield
+        except MissingTable as missing:
+            raise MissingTable(missing.pin, self._told(missing.pin)) from None
+
+    def _told(self, pin: TablePin | None) -> str:
+        path = None if pin is None else pin.path
+        stored = {type_id for type_id, entry in self.manifest.types.items() if entry.pin and entry.pin.path == path}
+        types = (*self.catalog.nodes.values(), *self.catalog.edges.values())
+        names = [f"{each.kind} type '{each.name}'" for each in types if each.id in stored]
+        return f"of {', '.join(names) or 'a table'} at commit {self.manifest.head_commit.id}"
 
     def row_count(self, type_id: str) -> int:
         """Rows of a type as the manifest says: no request."""
@@ -79,7 +100,8 @@ class Snapshot:
             entity = self.catalog.nodes[type_name]
             serial, dictionary = self._numbered(entity)
             key = StateKey(self.manifest.graph, entity.id, self.pin(entity.id), (serial,))
-            found = key, self.residency.nodes(key, dictionary, self.tables)
+            with self.naming():
+                found = key, self.residency.nodes(key, dictionary, self.tables)
             with self._seen.lock:
                 found = self._seen.nodes.setdefault(type_name, found)
         return found[1]
@@ -93,7 +115,8 @@ class Snapshot:
                 *(self._numbered(self._end(entity, side)) for side in ("source", "target")), strict=True
             )
             key = StateKey(self.manifest.graph, entity.id, self.pin(entity.id), serials)
-            found = key, self.residency.edges(key, (ends[0], ends[1]), self.tables)
+            with self.naming():
+                found = key, self.residency.edges(key, (ends[0], ends[1]), self.tables)
             with self._seen.lock:
                 found = self._seen.edges.setdefault(type_name, found)
         return found[1]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass
 from typing import NoReturn
 from urllib.parse import quote, unquote_to_bytes
@@ -121,7 +122,20 @@ def _local(path: str) -> LocalRoot:
     _check_length(path)  # also that it is UTF-8, which the look at the file system takes for granted
     absolute = os.path.realpath(path)
     _check_length(absolute)
+    if _is_in_the_way(absolute):
+        _refuse("a storage address names a folder, and here stands a file; name another folder, or move the file away")
     return LocalRoot(absolute)
+
+
+def _is_in_the_way(path: str) -> bool:
+    """Whether a file stands at the path, or where one of its folders would have to be."""
+    while True:
+        try:
+            return not stat.S_ISDIR(os.stat(path).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            path = os.path.dirname(path)
+        except OSError:
+            return False  # whoever uses the folder is told what is wrong with it
 
 
 def _s3(bucket: str, path: str) -> S3Root:

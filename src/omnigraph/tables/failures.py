@@ -20,6 +20,7 @@ from typing import Final
 import pyarrow as pa
 
 from omnigraph.errors import Effects, InternalError, StorageClass, StorageFailure, StoragePhase
+from omnigraph.manifest.model import TablePin
 
 RAISED_BELOW: Final = (OSError, ValueError, RuntimeError, NotImplementedError, pa.ArrowException)
 """Every exception class that pylance's binding and pyarrow raise. Its panics are BaseExceptions and stay panics."""
@@ -58,6 +59,20 @@ _MISUSE: Final = re.compile(
 )
 
 
+class MissingTable(StorageFailure):
+    """What a pin names is not there: no repetition helps. `pin` is None where two versions were being compared."""
+
+    def __init__(self, pin: TablePin | None, what: str = "of a table") -> None:
+        super().__init__(
+            f"Stored data {what} is missing. Someone must put the graph's files back from a copy; types whose files are"
+            " there can still be read.",
+            cls=StorageClass.NOT_FOUND,
+            phase=StoragePhase.READ,
+            retry="recover",
+        )
+        self.pin = pin
+
+
 def storage_class(error: BaseException) -> StorageClass | None:
     """What kind of failure an exception from below is; None if it says that the request made no sense."""
     text = str(error)
@@ -94,20 +109,27 @@ def _class_of_status(status: int) -> StorageClass:
 
 
 @contextmanager
-def storage_failures(phase: StoragePhase) -> Generator[None]:
-    """Turns what the block lets escape from below into StorageFailure or InternalError; other errors pass unchanged."""
+def storage_failures(phase: StoragePhase, pin: TablePin | None = None) -> Generator[None]:
+    """Turns what the block lets escape from below into StorageFailure or InternalError; other errors pass unchanged.
+
+    `pin`: the version that is read.
+    """
     try:
         yield
     except RAISED_BELOW as error:
         # `from None`: the cause's text may hold paths and addresses, and a traceback prints causes
-        raise translated(error, phase) from None
+        raise translated(error, phase, pin) from None
 
 
-def translated(error: BaseException, phase: StoragePhase) -> StorageFailure | InternalError:
+def translated(
+    error: BaseException, phase: StoragePhase, pin: TablePin | None = None
+) -> StorageFailure | InternalError:
     """The error to raise instead of one from below."""
     cls = storage_class(error)
     if cls is None:
         return InternalError("the table library refused a request of this program", effects=_effects(phase))
+    if cls is StorageClass.NOT_FOUND and phase is StoragePhase.READ:
+        return MissingTable(pin)
     return StorageFailure(f"a table request failed ({cls})", cls=cls, phase=phase, effects=_effects(phase))
 
 

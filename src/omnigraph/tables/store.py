@@ -81,7 +81,7 @@ class TableStore:
     def open(self, pin: TablePin) -> TableVersion:
         """The table at a pin, from memory if it was opened or committed here before.
 
-        Raises StorageFailure (phase read): class `not_found` if the version is not there any more.
+        Raises StorageFailure (phase read), MissingTable if the version is not there any more.
         """
         known = self._versions.get(pin)
         if known is not None:
@@ -89,7 +89,7 @@ class TableStore:
         if pin.without:
             whole = self.open(TablePin(pin.path, pin.version))
             return self.keep(TableVersion(pin, whole.dataset, stored=whole.stored))
-        with storage_failures(StoragePhase.READ):
+        with storage_failures(StoragePhase.READ, pin):
             dataset = lance.LanceDataset(
                 self.location.uri(pin.path),
                 version=pin.version,

@@ -120,7 +120,7 @@ class TableVersion:
     ) -> pa.Table:
         """All rows that match, in table order. See `scan` for the columns."""
         wanted = self._projection(columns)
-        with storage_failures(StoragePhase.READ):
+        with storage_failures(StoragePhase.READ, self.pin):
             found = self._scanner(wanted, filter=filter, with_row_address=with_row_address).to_table()
         return wanted.completed_table(found, with_row_address)
 
@@ -140,11 +140,11 @@ class TableVersion:
         stored columns only. With `with_row_address` the last column is `_rowaddr` (uint64).
         """
         wanted = self._projection(columns)
-        with storage_failures(StoragePhase.READ):
+        with storage_failures(StoragePhase.READ, self.pin):
             reader = self._scanner(
                 wanted, filter=filter, with_row_address=with_row_address, batch_size=batch_size
             ).to_reader()
-        return _guarded(reader, wanted, with_row_address)
+        return _guarded(reader, wanted, with_row_address, self.pin)
 
     def take(self, addresses: Addresses, columns: Iterable[str | pa.Field]) -> pa.Table:
         """The rows at these addresses in the order asked, repeats allowed; all must be live in this version.
@@ -155,7 +155,7 @@ class TableVersion:
         if len(addresses) == 0:
             return wanted.schema(False).empty_table()
         distinct, places = np.unique(addresses, return_inverse=True)
-        with storage_failures(StoragePhase.READ):
+        with storage_failures(StoragePhase.READ, self.pin):
             table = wanted.completed_table(self._at(distinct, wanted), False)
         in_order = len(addresses) == len(distinct) and bool(np.all(places[1:] > places[:-1]))
         return table if in_order else table.take(pa.array(places))
@@ -265,7 +265,9 @@ class _Projection:
         return pa.Table.from_arrays(self.columns_of(found, with_row_address), schema=self.schema(with_row_address))
 
 
-def _guarded(reader: pa.RecordBatchReader, wanted: _Projection, with_row_address: bool) -> pa.RecordBatchReader:
+def _guarded(
+    reader: pa.RecordBatchReader, wanted: _Projection, with_row_address: bool, pin: TablePin
+) -> pa.RecordBatchReader:
     """A reader whose failures are ours and whose missing columns are there."""
     as_read = wanted.complete and bool(wanted.stored_names)
     schema = reader.schema if as_read else wanted.schema(with_row_address)
@@ -277,7 +279,7 @@ def _guarded(reader: pa.RecordBatchReader, wanted: _Projection, with_row_address
             except StopIteration:
                 return
             except RAISED_BELOW as error:
-                raise translated(error, StoragePhase.READ) from None
+                raise translated(error, StoragePhase.READ, pin) from None
             yield (
                 batch
                 if as_read

@@ -82,7 +82,13 @@ class MutateOperation:
         return chosen
 
     def plan(self, snapshot: Snapshot) -> WritePlan | None:
-        """Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), ConstraintViolation, LimitExceeded."""
+        """Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), ConstraintViolation, LimitExceeded,
+        StorageFailure.
+        """
+        with snapshot.naming():
+            return self._planned(snapshot)
+
+    def _planned(self, snapshot: Snapshot) -> WritePlan | None:
         chosen = self.chosen(snapshot)
         self.query = chosen
         scope = Scope(bind_params(chosen, self._params, door=self._door), self._now)
