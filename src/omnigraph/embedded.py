@@ -13,7 +13,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from omnigraph.cluster.ownership import cluster_of, shared
-from omnigraph.engine.context import Source
+from omnigraph.engine.arguments import Source
 from omnigraph.engine.graph import Graph, init_graph, open_graph
 
 __all__ = ["init", "open"]

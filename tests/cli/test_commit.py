@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+import omnigraph
+from omnigraph.errors import InvalidRequest
 from support.command_line import Run
 
 
@@ -20,7 +24,20 @@ def test_the_log_may_be_cut_by_time(run: Run, harbour: Path) -> None:
     assert run("commit", "list", "--store", harbour, "--since", str(newest["created_at"])).lines == [newest]
     assert run("commit", "list", "--store", harbour, "--until", str(oldest["created_at"])).lines == [oldest]
     assert run("commit", "list", "--store", harbour, "--until", "1970-01-01T00:00:00Z").out == ""
-    assert run("commit", "list", "--store", harbour, "--since", "yesterday").code == 1
+    assert run("commit", "list", "--store", harbour, "--since", "yesterday").code == 2
+    assert "'--since': a time is " in run("commit", "list", "--store", harbour, "--since", "yesterday").err
+
+
+def test_what_is_no_commit_id_is_the_same_mistake_at_every_door(run: Run, harbour: Path) -> None:
+    for words in (("show",), ("outcome",)):
+        for text in ("nonsense", "main@1", "zz"):
+            refused = run("commit", *words, text, "--store", harbour, "--json")
+            assert (refused.code, refused.json["status"], refused.json["code"]) == (1, 400, "bad_request")
+    with omnigraph.open(harbour) as graph:
+        for call in (graph.commits.get, graph.commits.outcome):
+            with pytest.raises(InvalidRequest) as caught:
+                call("zz")
+            assert caught.value.code == "bad_request"
 
 
 def test_a_table_of_commits_shows_times_people_read(run: Run, harbour: Path) -> None:

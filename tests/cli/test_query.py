@@ -142,7 +142,18 @@ def test_an_older_state_is_read_by_commit_and_by_time(run: Run, harbour: Path) -
     first = run("commit", "list", "--store", harbour).lines[-1]
     assert run(*words, "--snapshot", first["graph_commit_id"]).out == ""
     assert run(*words, "--as-of", str(first["created_at"])).out == ""
-    assert run(*words, "--snapshot", first["graph_commit_id"], "--branch", "main").code == 1
+    for beside in (("--branch", "main"), ("--as-of", "1")):
+        refused = run(*words, "--snapshot", first["graph_commit_id"], *beside)
+        assert (refused.code, f"--snapshot and {beside[0]} exclude each other." in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("time", ["yesterday", "2026-11-30T12:00:00", "1.5", "", "9" * 30, "4102444800000000"])
+def test_a_time_that_cannot_be_read_is_a_mistake_in_as_of(run: Run, harbour: Path, time: str) -> None:
+    for words in (["query", "-e", TITLES, "--store"], ["export"], ["snapshot"], ["schema", "show"]):
+        refused = run(*words, harbour, "--as-of", time)
+        assert refused.code == 2
+        assert "--as-of" in refused.err
+        assert "as_of" not in refused.err
 
 
 def test_a_setting_is_checked_and_heeded(run: Run, harbour: Path) -> None:

@@ -43,8 +43,7 @@ def counts(graph: Graph) -> dict[str, int]:
 
 
 def records(graph: Graph) -> list[str]:
-    pieces = graph.export()
-    return b"".join(pieces).decode().splitlines()  # type: ignore[arg-type]
+    return b"".join(graph.export_stream()[1]).decode().splitlines()
 
 
 def load(graph: Graph, *lines: dict[str, Any], mode: Any = "append", **more: Any) -> Any:

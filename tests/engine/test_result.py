@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph.engine.result import Result
+from omnigraph.engine.answers import result_json
+from omnigraph.engine.result import Result, Target
 from omnigraph.errors import ExpectedOne
+from omnigraph.query.encode import Spelling
 
 SCHEMA = "node N { k: I64 @key  t: String?  v: Vector(2)?  d: Date?  at: DateTime?  tags: [String]? }"
 
@@ -104,3 +107,68 @@ def test_the_handle_shows_itself(graph: omnigraph.Graph) -> None:
     info = graph.info()
     assert info.nodes == {"N": 2}
     assert info.to_dict()["branch_count"] == 1
+
+
+def test_as_a_dict_it_is_the_answer_of_the_wire(graph: omnigraph.Graph) -> None:
+    source = (
+        "query q() { match { $n: N } return { $n as n, $n.t as t, $n.v as v, $n.d as d, $n.at as at, $n.tags as tags }"
+        " order { $n.k } }"
+    )
+    result = graph.query(source)
+    wire = json.loads(b"".join(result_json(result, Spelling())))
+    assert result.to_dict() == wire
+    assert result.to_dict()["rows"][0]["d"] == "2024-01-05"
+    assert result.to_dict()["rows"][1] == {"n": {"@id": "2", "k": 2}, "v": [3.0, 4.0]}
+    big = 2**63 - 1
+    odd = Result(
+        pa.table(
+            {
+                "f": [float("inf"), -0.0],
+                "fs": [[float("-inf"), 1e-7], None],
+                "half": pa.array([0.1, None], pa.float32()),
+                "i": [big, None],
+            }
+        ),
+        ("F64", "[F64]?", "F32?", "I64?"),
+        "main@1-x",
+        "q",
+        Target("main"),
+        warnings=({"code": "X", "message": "m"},),
+    )
+    assert odd.to_dict() == json.loads(b"".join(result_json(odd, Spelling())))
+    assert odd.to_dict()["rows"] == [{"fs": [None, 1e-7], "half": 0.1, "i": big}, {"f": -0.0}]
+
+
+def test_a_stream_gives_its_batches_once(graph: omnigraph.Graph) -> None:
+    source = "query q($k: I64) { match { $n: N  $n.k >= $k } return { $n.k as k } order { k } }"
+    stream = graph.stream(source, k=2)
+    assert (stream.columns, stream.types, stream.query_name) == (["k"], ("I64",), "q")
+    assert stream.commit_id == graph.head.graph_commit_id
+    assert [batch.to_pydict() for batch in stream] == [{"k": [2]}]
+    assert list(stream) == []
+    assert pa.table(graph.stream(source, {"k": 1})).to_pydict() == {"k": [1, 2]}
+    empty = graph.stream(source, k=9)
+    assert pa.table(empty).schema.names == ["k"]
+
+
+def test_receipts_and_namespaces_show_what_they_are(graph: omnigraph.Graph) -> None:
+    written = graph.mutate(
+        "query m() { insert N { k: 3 } }", branch=graph.branches.create("shown").name, message="<b>\x1b[2J"
+    )
+    lines = repr(written).splitlines()
+    assert lines[0] == "WriteResult"
+    assert lines[-1].split() == ["commit", str(written.commit)]
+    commit = repr(written.commit)
+    assert "\n" not in commit
+    assert r"message: <b>\x1b[2J" in commit
+    assert "inserted: 1" in commit
+    assert written.commit is not None
+    page = written.commit._repr_html_()
+    assert "&lt;b&gt;" in page
+    assert not {"<b>", "\x1b"} & set(page)
+    assert written._repr_html_().startswith("<table>")
+    assert "shown" in repr(graph.branches.list())
+    assert repr(graph.branches).endswith(": list(), get(name), create(name), delete(name), merge(source)>")
+    assert repr(graph.commits).endswith(": list(), get(commit_id), outcome(commit_id)>")
+    loaded = graph.on("shown").load([{"type": "N", "data": {"k": 4}}], mode="append")
+    assert repr(loaded).splitlines()[:2] == ["LoadResult", "  branch          shown"]

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pyarrow.ipc as ipc
 import pytest
 
+from omnigraph.engine.receipts import as_datetime
 from omnigraph.server import answers
 from omnigraph.server.limits import ServerLimits
 from server.asgi import Reply, done, refused, sound
@@ -151,6 +152,16 @@ def test_which_state_is_read(ports: Served) -> None:
     assert len(ports.codes(branch="main", as_of=moment)) == 3
     refused(ports.post(QUERY, {**ALL, "as_of": "yesterday"}), 400, "bad_request")
     refused(ports.post(QUERY, {**ALL, "as_of": 10**30}), 400, "bad_request")
+    for spelled in (moment, as_datetime(moment).isoformat()):
+        asked = f"?branch=main&as_of={quote(str(spelled))}"
+        assert done(ports.get(f"/graphs/atlas/snapshot{asked}"))["graph_commit_id"] == before
+        assert done(ports.get(f"/graphs/atlas/schema{asked}"))["graph_commit_id"] == before
+        cut = ports.post("/graphs/atlas/export", {"as_of": spelled})
+        assert (cut.headers["omnigraph-graph-commit"], len(exported(cut))) == (before, 3)
+    for route in ("snapshot", "schema"):
+        for wrong in ("as_of=yesterday", "as_of=1.5", f"as_of=1&snapshot={before}", "as_of=" + "9" * 5_000, "as_of="):
+            refused(ports.get(f"/graphs/atlas/{route}?{wrong}"), 400, "bad_request")
+    refused(ports.post("/graphs/atlas/export", {"as_of": True}), 400, "bad_request")
 
 
 # --- names in addresses and headers

@@ -12,7 +12,7 @@ from omnigraph.cli.errors import WaitOver
 from omnigraph.cli.forms import Listing
 from omnigraph.cli.output import emit_json, emit_listing, emit_text
 from omnigraph.cli.session import Session
-from omnigraph.cli.values import moment
+from omnigraph.cli.state import Time
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -30,11 +30,11 @@ _PAUSE_SECONDS_MAX = 5.0
 @click.option(
     "--limit", type=click.IntRange(1, 1_000), default=100, show_default=True, metavar="N", help="At most so many."
 )
-@click.option("--since", metavar="TIME", help="RFC 3339 with an offset, or microseconds.")
-@click.option("--until", metavar="TIME", help="The same.")
+@click.option("--since", type=Time(), metavar="TIME", help="RFC 3339 with an offset, or microseconds.")
+@click.option("--until", type=Time(), metavar="TIME", help="The same.")
 @options.list_format
 def list_(
-    session: Session, branch: str | None, limit: int, since: str | None, until: str | None, output: str | None
+    session: Session, branch: str | None, limit: int, since: int | None, until: int | None, output: str | None
 ) -> None:
     """Commits of a branch, newest first, merged-in ones included."""
     form = session.form(output)
@@ -46,13 +46,12 @@ def list_(
     emit_listing(Listing(answer, answer["commits"], shown), form)
 
 
-def _time(text: str | None) -> dt.datetime | None:
-    if text is None:
+def _time(microseconds: int | None) -> dt.datetime | None:
+    if microseconds is None:
         return None
     from omnigraph.engine.receipts import as_datetime
-    from omnigraph.engine.selectors import parse_as_of
 
-    return as_datetime(parse_as_of(moment(text)))
+    return as_datetime(microseconds)
 
 
 @command("show", takes="any")

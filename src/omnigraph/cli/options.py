@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from omnigraph.cli.operator_config import OUTPUTS
+from omnigraph.cli.state import Time
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -15,6 +16,9 @@ uri = click.argument("uri", required=False)
 schema = click.option("--schema", metavar="FILE", required=True, help="A .pg file; - is stdin.")
 branch = click.option("--branch", metavar="NAME", help="The branch, instead of main.")
 snapshot = click.option("--snapshot", metavar="COMMIT", help="A commit id, instead of a branch's head.")
+as_of = click.option(
+    "--as-of", type=Time(), metavar="TIME", help="The branch at a time: RFC 3339 with an offset, or microseconds."
+)
 message = click.option("-m", "--message", metavar="TEXT", help="A note in the commit, at most 1,024 bytes.")
 idempotency_key = click.option(
     "--idempotency-key", metavar="KEY", help="Repeating a write under its key is safe; one is made up otherwise."

@@ -12,14 +12,15 @@ from omnigraph.cli.output import emit_result
 from omnigraph.cli.progress import waiting
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import query_params, query_text
-from omnigraph.cli.values import moment, pairs
+from omnigraph.cli.state import State
+from omnigraph.cli.values import pairs
 
 
 @command("query", takes="any")
 @options.source
 @options.branch
 @options.snapshot
-@click.option("--as-of", metavar="TIME", help="The branch at a time: RFC 3339 with an offset, or microseconds.")
+@options.as_of
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A setting; the source's own lines win.")
 @options.result_format
 @options.out
@@ -35,7 +36,7 @@ def query(
     single: tuple[str, ...],
     branch: str | None,
     snapshot: str | None,
-    as_of: str | None,
+    as_of: int | None,
     settings: tuple[str, ...],
     output: str | None,
     out: str | None,
@@ -47,16 +48,15 @@ def query(
     values = query_params(source, name, file=params_file, text=params, single=single)
     form = session.form(output, out=out, meta=meta, neutralize_formulas=neutralize_formulas)
     asked = _settings(session, settings)
+    state = State(branch, snapshot, as_of).asked()
     with session.reading() as graph, waiting(session, "query"):
         result = graph.query(
             source,
             values,
             query_name=name,
-            branch=branch,
-            snapshot=snapshot,
-            as_of=None if as_of is None else moment(as_of),
             settings=asked,
             door="json",
+            **state,
         )
     for warning in result.warnings:
         session.note(f"warning[{warning['code']}]: {warning['message']}")

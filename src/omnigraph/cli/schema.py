@@ -13,6 +13,7 @@ from omnigraph.cli.progress import waiting
 from omnigraph.cli.scope import cluster_around
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import schema_text
+from omnigraph.cli.state import State
 
 schema = group("schema", "The schema: show it, plan a change, apply one.")
 
@@ -20,13 +21,15 @@ schema = group("schema", "The schema: show it, plan a change, apply one.")
 @command("show", takes="any")
 @options.uri
 @options.snapshot
-def show(session: Session, uri: str | None, snapshot: str | None) -> None:
-    """The accepted schema text of main or of a commit."""
+@options.as_of
+def show(session: Session, uri: str | None, snapshot: str | None, as_of: int | None) -> None:
+    """The accepted schema text of main, now or at a time, or of a commit."""
+    state = State(None, snapshot, as_of).asked()
     with session.reading(uri) as graph:
         from omnigraph.engine.answers import schema_answer
         from omnigraph.engine.selectors import Selector, pinned
 
-        answer = schema_answer(graph.core, pinned(graph.core, Selector(snapshot=snapshot), graph.branch))
+        answer = schema_answer(graph.core, pinned(graph.core, Selector.asked(**state), graph.branch))
     if session.json:
         emit_json(answer)
     else:

@@ -5,10 +5,11 @@ Text from data is shown with control and bidirectional characters escaped and no
 
 from __future__ import annotations
 
+import datetime as dt
 import html
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 NULL = "∅"
 _CELL_WIDTH = 80
+_FIELD_WIDTH = 1_000
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """C0, C1 and bidirectional controls."""
 
@@ -54,6 +57,40 @@ def cell_text(value: Any, width: int = _CELL_WIDTH) -> str:
     else:
         text = safe_text(str(value))
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def text_fields(head: str, fields: Mapping[str, Any]) -> str:
+    """A wire object as aligned `name  value` lines below its head; nulls and empty values are left out."""
+    shown = shown_fields(fields)
+    width = max((len(name) for name, _ in shown), default=0)
+    return "\n".join([head, *(f"  {name.ljust(width)}  {value}" for name, value in shown)])
+
+
+def text_line(head: str, fields: Mapping[str, Any]) -> str:
+    """The same in one line, for an item of a list."""
+    return f"<{head} {', '.join(f'{name}: {value}' for name, value in shown_fields(fields))}>"
+
+
+def html_fields(head: str, fields: Mapping[str, Any]) -> str:
+    """The same as an HTML table, everything escaped."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+        for name, value in shown_fields(fields)
+    )
+    return f"<table><caption>{html.escape(head)}</caption><tbody>{rows}</tbody></table>"
+
+
+def shown_fields(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and values as people read them: times of day for microseconds, its id for a commit."""
+    return [(name, _field_text(name, value)) for name, value in fields.items() if value not in (None, [], {})]
+
+
+def _field_text(name: str, value: Any) -> str:
+    if isinstance(value, dict) and "graph_commit_id" in value:
+        value = cast("dict[str, Any]", value)["graph_commit_id"]
+    if name.endswith("_at") and isinstance(value, int):
+        value = (_EPOCH + dt.timedelta(microseconds=value)).strftime("%Y-%m-%d %H:%M:%SZ")
+    return cell_text(value, _FIELD_WIDTH)
 
 
 def _is_number(spelling: str) -> bool:

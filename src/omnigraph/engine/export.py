@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -12,6 +13,8 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from omnigraph.engine.arguments import checked_names, checked_output
+from omnigraph.engine.entity import unknown_type
 from omnigraph.engine.load.batch import LoadProgress, ReportProgress
 from omnigraph.engine.selectors import Pinned
 from omnigraph.errors import InvalidRequest
@@ -34,23 +37,35 @@ class ExportInfo:
 
 
 def export_pieces(
-    state: Pinned, *, types: Sequence[str] | None = None, progress: ReportProgress | None = None
+    state: Pinned, *, types: Collection[str] | None = None, progress: ReportProgress | None = None
 ) -> Iterator[bytes]:
-    """The records in pieces of whole lines. Raises InvalidRequest at once for a type that the schema lacks."""
+    """The records in pieces of NDJSON; a piece may end inside a line. Raises InvalidRequest at once for a type that the schema lacks."""
     return _pieces(state, _chosen(state, types), progress)
+
+
+def records(pieces: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The records of NDJSON in pieces, one by one."""
+    begun: list[bytes] = []
+    for piece in pieces:
+        *whole, rest = piece.split(b"\n")
+        for line in whole:
+            yield json.loads(b"".join((*begun, line)))
+            begun.clear()
+        begun.append(rest)
 
 
 def export_to(
     state: Pinned,
     out: str | PathLike[str] | IO[bytes],
     *,
-    types: Sequence[str] | None = None,
+    types: Collection[str] | None = None,
     progress: ReportProgress | None = None,
 ) -> ExportInfo:
     """To a path (a temporary file, renamed when it is whole) or a binary file.
 
     Raises InvalidRequest for a type that the schema lacks or a path that can't be written, StorageFailure.
     """
+    checked_output(out)
     chosen = _chosen(state, types)
     pieces = _pieces(state, chosen, progress)
     entities = sum(state.snapshot.row_count(entity.id) for entity in chosen)
@@ -59,7 +74,7 @@ def export_to(
     return ExportInfo(state.commit_id, entities, sum(out.write(piece) or len(piece) for piece in pieces))
 
 
-def _chosen(state: Pinned, types: Sequence[str] | None) -> list[EntityType]:
+def _chosen(state: Pinned, types: Collection[str] | None) -> list[EntityType]:
     catalog = state.snapshot.catalog
     known: list[EntityType] = [
         *(catalog.nodes[name] for name in sorted(catalog.nodes)),
@@ -67,9 +82,10 @@ def _chosen(state: Pinned, types: Sequence[str] | None) -> list[EntityType]:
     ]
     if types is None:
         return known
+    checked_names(types, "types")
     missing = sorted(set(types) - {entity.name for entity in known})
     if missing:
-        raise InvalidRequest(f"The schema has no type '{missing[0]}'.")
+        raise unknown_type(catalog, missing[0])
     return [entity for entity in known if entity.name in types]
 
 
@@ -102,6 +118,8 @@ def _written_whole(path: str, pieces: Iterator[bytes]) -> int:
     folder, name = os.path.split(os.path.abspath(path))
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    except UnicodeEncodeError:
+        raise InvalidRequest("The output can't be written: its path is no text.") from None
     except OSError as error:
         raise InvalidRequest(f"The output can't be written: {error.strerror}.") from None
     size = 0

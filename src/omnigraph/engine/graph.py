@@ -9,17 +9,29 @@ Forwards to one function for each operation and renders nothing. A handle may be
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from os import PathLike
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Literal, Self, overload
 
-from omnigraph.engine.context import Context, Source, checked_actor, checked_message, source_text
+from omnigraph.engine.arguments import (
+    Source,
+    check_text,
+    checked_actor,
+    checked_input,
+    checked_message,
+    checked_settings,
+    merged_params,
+    source_text,
+    text_bytes,
+)
+from omnigraph.engine.context import Context
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.effects import definite_failures
+from omnigraph.engine.entity import read_entity
 from omnigraph.engine.entry import WriteRequest, Written
-from omnigraph.engine.export import ExportInfo, export_pieces, export_to
+from omnigraph.engine.export import ExportInfo, export_pieces, export_to, records
 from omnigraph.engine.fork_load import load_into_fork
 from omnigraph.engine.load.digest import digest_of
 from omnigraph.engine.load.input import LoadInput, load_source
@@ -35,11 +47,10 @@ from omnigraph.engine.receipts import (
     LoadResult,
     Summary,
     WriteResult,
-    as_microseconds,
 )
 from omnigraph.engine.replay import idempotency
-from omnigraph.engine.result import Result, Target
-from omnigraph.engine.selectors import Selector, pinned
+from omnigraph.engine.result import Result, ResultStream, Target
+from omnigraph.engine.selectors import Moment, Selector
 from omnigraph.engine.settings import query_settings
 from omnigraph.engine.statements import branch_statement, names_table, refuse_company, wrong_door
 from omnigraph.engine.summary import GraphInfo, graph_info, summary
@@ -65,10 +76,13 @@ def open_graph(
     Raises GraphNotFound if there is none, FormatMismatch if a newer program wrote it, InvalidRequest for a bad address or
     setting, StorageFailure.
     """
-    query_settings(settings)
+    given = dict(checked_settings(settings))
     checked_actor(actor)
+    text_bytes(branch, "A branch's name")
+    if mode not in ("rw", "r"):
+        raise InvalidRequest("`mode` is rw (read and write) or r (read only).")
     core = open_core(uri, writable=mode == "rw", storage_options=storage_options)
-    return Graph(Context(core, branch, actor, read_only=mode == "r", settings=dict(settings or {})))
+    return Graph(Context(core, branch, actor, read_only=mode == "r", settings=given))
 
 
 def init_graph(
@@ -138,23 +152,28 @@ class Graph(AbstractContextManager["Graph"]):
 
     def on(self, branch: str) -> Graph:
         """The same graph with another default branch. Nothing is asked of storage."""
+        text_bytes(branch, "A branch's name")
         return Graph(replace(self._context, branch=branch, pinned_at=None))
 
-    def at(self, snapshot: str | dt.datetime) -> Graph:
+    def at(self, snapshot: str | Commit | dt.datetime) -> Graph:
         """A read-only view of a commit, or of this branch at a time. Nothing is asked of storage yet."""
         if isinstance(snapshot, dt.datetime):
-            selector = Selector(branch=self.branch, as_of=as_microseconds(snapshot))
+            selector = Selector.asked(branch=self.branch, as_of=snapshot)
         else:
-            selector = Selector(snapshot=snapshot)
+            commit = snapshot.graph_commit_id if isinstance(snapshot, Commit) else snapshot
+            text_bytes(commit, "What `at` takes is a time or a commit id, which")
+            selector = Selector.asked(snapshot=commit)
         return Graph(replace(self._context, read_only=True, pinned_at=selector))
 
     def info(self) -> GraphInfo:
         """Address, id, branches and types with counts."""
         return graph_info(self._core, self._context.selector())
 
-    def summary(self, *, branch: str | None = None, snapshot: str | None = None) -> Summary:
+    def summary(
+        self, *, branch: str | None = None, snapshot: str | None = None, as_of: Moment | None = None
+    ) -> Summary:
         """Tables and counts of one state."""
-        return summary(self._core, self._context.selector(branch, snapshot), self.branch)
+        return summary(self._core, self._context.selector(branch, snapshot, as_of), self.branch)
 
     def close(self) -> None:
         """Forget what this graph keeps in memory. Views that share it can still be used; they read again."""
@@ -183,7 +202,7 @@ class Graph(AbstractContextManager["Graph"]):
         query_name: str | None = None,
         branch: str | None = None,
         snapshot: str | None = None,
-        as_of: str | int | dt.datetime | None = None,
+        as_of: Moment | None = None,
         settings: Mapping[str, Any] | None = None,
         door: Door = "python",
         **kw_params: Any,
@@ -193,7 +212,8 @@ class Graph(AbstractContextManager["Graph"]):
         Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), BranchNotFound, CommitNotFound,
         HistoryReclaimed, LimitExceeded, QueryTimeout, StorageFailure.
         """
-        text, values = source_text(source), {**(params or {}), **kw_params}
+        text, values = source_text(source), merged_params(params, kw_params)
+        check_text(query_name, "query_name")
         statement = branch_statement(text)
         if statement is not None:
             refuse_company(params=values, target=branch or snapshot or as_of, name=query_name)
@@ -205,7 +225,7 @@ class Graph(AbstractContextManager["Graph"]):
             query_name=query_name,
             selector=self._context.selector(branch, snapshot, as_of),
             default_branch=self.branch,
-            settings=query_settings({**self._context.settings, **(settings or {})}),
+            settings=query_settings({**self._context.settings, **checked_settings(settings)}),
             door=door,
         )
 
@@ -215,31 +235,80 @@ class Graph(AbstractContextManager["Graph"]):
         head = self._core.head(self.branch).manifest.head_commit.id
         return Result(names_table(self.branches.list()), ("String",), str(head), "branch list", Target(None))
 
+    def stream(self, source: Source, params: Mapping[str, Any] | None = None, /, **as_query: Any) -> ResultStream:
+        """A read whose answer is taken once, as Arrow batches. Options and errors as `query`."""
+        return ResultStream(self.query(source, params, **as_query))
+
+    def get(
+        self,
+        type: str,
+        id: str,
+        *,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        as_of: Moment | None = None,
+    ) -> dict[str, Any] | None:
+        """One entity by its id: `@id` (for an edge `@src` and `@dst` too) and all its properties; None if there is none.
+
+        Raises InvalidRequest for an unknown type, the errors of the selector, StorageFailure.
+        """
+        return read_entity(self._core, self._context.state(branch, snapshot, as_of), type, id)
+
+    @overload
+    def export(
+        self,
+        out: None = None,
+        *,
+        types: Collection[str] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        as_of: Moment | None = None,
+        progress: Progress = False,
+    ) -> Iterator[dict[str, Any]]: ...
+    @overload
+    def export(
+        self,
+        out: str | PathLike[str] | IO[bytes],
+        *,
+        types: Collection[str] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        as_of: Moment | None = None,
+        progress: Progress = False,
+    ) -> ExportInfo: ...
     def export(
         self,
         out: str | PathLike[str] | IO[bytes] | None = None,
         *,
-        types: list[str] | None = None,
+        types: Collection[str] | None = None,
         branch: str | None = None,
         snapshot: str | None = None,
+        as_of: Moment | None = None,
         progress: Progress = False,
-    ) -> ExportInfo | Iterator[bytes]:
-        """All entities as load records. To a path (written whole or not at all) or binary file; without `out`, an iterator
-        of pieces of NDJSON.
+    ) -> ExportInfo | Iterator[dict[str, Any]]:
+        """All entities as load records, which `load` takes again. To a path (written whole or not at all) or a binary file as
+        NDJSON; without `out`, the records one by one, of the state at the time of the call.
 
         Raises InvalidRequest for an unknown type, the errors of the selector, StorageFailure.
         """
-        state = pinned(self._core, self._context.selector(branch, snapshot), self.branch)
+        state = self._context.state(branch, snapshot, as_of)
         if out is None:
-            return export_pieces(state, types=types, progress=progress if callable(progress) else None)
+            return records(export_pieces(state, types=types, progress=progress if callable(progress) else None))
         with reporting(progress, "export") as report:
             return export_to(state, out, types=types, progress=report)
 
     def export_stream(
-        self, *, types: list[str] | None = None, branch: str | None = None, snapshot: str | None = None
+        self,
+        *,
+        types: Collection[str] | None = None,
+        branch: str | None = None,
+        snapshot: str | None = None,
+        as_of: Moment | None = None,
     ) -> tuple[str, Iterator[bytes]]:
-        """The commit whose state is exported, and its load records in pieces. Raises as `export`."""
-        state = pinned(self._core, self._context.selector(branch, snapshot), self.branch)
+        """For the server and the command line: the commit whose state is exported, and its load records in pieces of NDJSON.
+        Raises as `export`.
+        """
+        state = self._context.state(branch, snapshot, as_of)
         return state.commit_id, export_pieces(state, types=types)
 
     # writing
@@ -266,7 +335,8 @@ class Graph(AbstractContextManager["Graph"]):
         """
         target = self._context.writable(branch)
         text = source_text(source)
-        values = {**(params or {}), **kw_params}
+        values = merged_params(params, kw_params)
+        check_text(query_name, "query_name")
         statement = branch_statement(text)
         if statement is not None:
             refuse_company(params=values, target=branch, condition=if_commit, name=query_name)
@@ -346,7 +416,8 @@ class Graph(AbstractContextManager["Graph"]):
         if mode not in ("append", "merge", "overwrite"):
             raise InvalidRequest("`mode` is append, merge or overwrite; it is never guessed.", effects="none")
         target = self._context.writable(branch)
-        source, digest = load_source(data, type), None
+        check_text(from_, "from_")
+        source, digest = load_source(checked_input(data), type), None
         if idempotency_key is not None:
             source, digest = digest_of(source, self._core.limits, accept_gzip=accept_gzip)
         operation = LoadOperation(self._core, source, mode, progress=progress, accept_gzip=accept_gzip)

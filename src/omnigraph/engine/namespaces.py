@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 from omnigraph.engine import branches as branch_ops
 from omnigraph.engine import commits as commit_ops
-from omnigraph.engine.context import Context, Source, checked_message, source_text
+from omnigraph.engine.arguments import (
+    Source,
+    check_text,
+    checked_limit,
+    checked_message,
+    checked_time,
+    source_text,
+    text_bytes,
+)
+from omnigraph.engine.context import Context
 from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.entry import WriteRequest, Written
 from omnigraph.engine.merge import MergeOperation
@@ -20,7 +30,6 @@ from omnigraph.engine.receipts import (
     MergeResult,
     Outcome,
     SchemaResult,
-    as_microseconds,
 )
 from omnigraph.engine.replay import idempotency
 from omnigraph.engine.schema_change import SchemaOperation, migration
@@ -30,18 +39,37 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.builder import MAIN
 
 
-class Branches:
-    """`graph.branches`: the live branches and what can be done with them."""
+class _Namespace:
+    """Says what it offers when it is shown. Nothing is asked of storage for that."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    def __repr__(self) -> str:
+        offered = [
+            name if isinstance(each, property) else f"{name}({_arguments(each)})"
+            for name, each in vars(type(self)).items()
+            if not name.startswith("_")
+        ]
+        return f"<{type(self).__name__} of {self._context.core.store.uri}: {', '.join(offered)}>"
+
+
+def _arguments(method: Any) -> str:
+    """The arguments that a call can't do without."""
+    needed = [each for each in inspect.signature(method).parameters.values() if each.default is each.empty]
+    return ", ".join(each.name for each in needed[1:])
+
+
+class Branches(_Namespace):
+    """`graph.branches`: the live branches and what can be done with them."""
 
     def list(self) -> list[Branch]:
         """`main` first, then in byte order."""
         return branch_ops.branches(self._context.core)
 
     def get(self, name: str) -> Branch:
-        """One live branch. Raises BranchNotFound."""
+        """One live branch. Raises InvalidRequest for what can't be a name, BranchNotFound."""
+        text_bytes(name, "A branch's name")
         return branch_ops.branch(self._context.core, name)
 
     @definite_failures()
@@ -52,6 +80,8 @@ class Branches:
         """
         context = self._context
         context.writable()
+        text_bytes(name, "A branch's name")
+        check_text(from_, "from_")
         source = MAIN if from_ is None else from_
         key = idempotency(
             idempotency_key, actor=context.actor, operation="branch_create", arguments={"name": name, "from": source}
@@ -63,6 +93,7 @@ class Branches:
         """Raises InvalidRequest for main, BranchNotFound, Conflict (`branch_has_descendants`), OutcomeUnknown."""
         context = self._context
         context.writable()
+        text_bytes(name, "A branch's name")
         return branch_ops.delete_branch(context.core, name, actor=context.actor, expected_life=expected_life)
 
     @definite_failures()
@@ -83,6 +114,7 @@ class Branches:
         """
         context = self._context
         into = context.writable(target)
+        text_bytes(source, "A branch's name")
         operation = MergeOperation(context.core, source, into)
         if dry_run:
             operation.plan(context.core.head_snapshot(into))
@@ -136,11 +168,8 @@ def _taken_in(operation: MergeOperation, written: Written) -> tuple[int, str]:
     return taken.life, str(taken.manifest.head_commit.id)
 
 
-class Commits:
+class Commits(_Namespace):
     """`graph.commits`: the past of the graph."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def list(
         self,
@@ -150,13 +179,18 @@ class Commits:
         since: dt.datetime | None = None,
         until: dt.datetime | None = None,
     ) -> Iterator[Commit]:
-        """Newest first along the branch, merged-in commits included. Raises BranchNotFound, StorageFailure."""
+        """Newest first along the branch, merged-in commits included; `limit` is at least 1.
+
+        Raises InvalidRequest, BranchNotFound, StorageFailure.
+        """
+        check_text(branch, "branch")
+        checked_limit(limit)
         return commit_ops.list_commits(
             self._context.core,
             self._context.branch if branch is None else branch,
             limit=limit,
-            since=None if since is None else as_microseconds(since),
-            until=None if until is None else as_microseconds(until),
+            since=checked_time(since, "since"),
+            until=checked_time(until, "until"),
         )
 
     def get(self, commit_id: str) -> Commit:
@@ -168,11 +202,8 @@ class Commits:
         return commit_ops.commit_outcome(self._context.core, commit_id)
 
 
-class Schema:
+class Schema(_Namespace):
     """`graph.schema`: the accepted schema, and changing it."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     @property
     def source(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from omnigraph.engine.display import html_fields, text_fields, text_line
 from omnigraph.manifest.model import Commit as CommitRecord
 from omnigraph.manifest.model import Counts
 
@@ -27,8 +28,32 @@ def as_microseconds(moment: dt.datetime) -> int:
     return (moment - _EPOCH) // dt.timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class _Shown:
+    """Shows itself as its wire object, nulls left out, and nothing of it steers a terminal or a page."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return text_fields(type(self).__name__, self.to_dict())
+
+    def _repr_html_(self) -> str:
+        return html_fields(type(self).__name__, self.to_dict())
+
+
+class _Item(_Shown):
+    """One of a list, and so in one line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return text_line(type(self).__name__, self.to_dict())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Commit(_Item):
     """The receipt of one commit (interfaces.md 5.1)."""
 
     graph_commit_id: str
@@ -83,8 +108,8 @@ def _commit_dict(commit: Commit | None) -> dict[str, Any] | None:
     return None if commit is None else commit.to_dict()
 
 
-@dataclass(frozen=True, slots=True)
-class WriteResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class WriteResult(_Shown):
     """The answer of a mutation. `bool(result)` is "something was published"."""
 
     branch: str
@@ -123,8 +148,8 @@ class LoadedType:
     entities_loaded: int
 
 
-@dataclass(frozen=True, slots=True)
-class LoadResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class LoadResult(_Shown):
     """The answer of a load. `commit` is None if the input held no record."""
 
     branch: str
@@ -161,8 +186,8 @@ class LoadResult:
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+@dataclass(frozen=True, slots=True, repr=False)
+class Branch(_Item):
     """One live branch."""
 
     name: str
@@ -183,8 +208,8 @@ class Branch:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class BranchCreated:
+@dataclass(frozen=True, slots=True, repr=False)
+class BranchCreated(_Shown):
     uri: str
     name: str
     from_: str
@@ -207,8 +232,8 @@ class BranchCreated:
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class BranchDeleted:
+@dataclass(frozen=True, slots=True, repr=False)
+class BranchDeleted(_Shown):
     uri: str
     name: str
     actor_id: str | None
@@ -225,8 +250,8 @@ class BranchDeleted:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MergeResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class MergeResult(_Shown):
     source: str
     target: str
     outcome: Literal["already_up_to_date", "fast_forward", "merged"]
@@ -259,8 +284,8 @@ class MergeResult:
         return body
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome(_Shown):
     """What became of an attempted commit. `published` and `superseded` are final."""
 
     outcome: Literal["published", "superseded", "undetermined"]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.ambient import random_hex
+from omnigraph.engine.arguments import check_text
 from omnigraph.engine.core import GraphCore
 from omnigraph.errors import IdempotencyKeyReused, InvalidRequest
 from omnigraph.manifest.chain import KnownHead
@@ -31,6 +32,7 @@ def idempotency(
     """
     if key is None:
         return None
+    check_text(key, "idempotency_key", code="idempotency_key_invalid")
     if not 1 <= len(key) <= _KEY_LENGTH_MAX or not all("!" <= c <= "~" for c in key):
         raise InvalidRequest(
             "An idempotency key is 1 to 128 visible ASCII characters without blanks.", code="idempotency_key_invalid"

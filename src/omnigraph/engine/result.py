@@ -33,6 +33,39 @@ class Target:
         return {"branch": self.branch, "snapshot": self.snapshot}
 
 
+class ResultStream:
+    """The answer of a query as Arrow batches, one pass: what was taken is gone. Iterate over it, or hand it to whatever
+    takes an Arrow stream.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self.types = result.types
+        self.commit_id = result.commit_id
+        self.query_name = result.query_name
+        self.target = result.target
+        self.warnings = result.warnings
+        self.schema = result.schema
+        self._batches = result.batches()
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self._batches
+
+    def __next__(self) -> pa.RecordBatch:
+        return next(self._batches)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches).__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<ResultStream of {self.query_name} at {self.commit_id}: {', '.join(self.columns)}>"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """Rows of a query.
@@ -171,10 +204,12 @@ class Result:
     # the wire and people
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer object of the wire (interfaces.md 9.3) with rows as Python values."""
-        body = self.head()
-        body["rows"] = [{k: v for k, v in row.items() if v is not None} for row in self]
-        return body
+        """The answer object of the wire (interfaces.md 9.3), as reading its JSON gives it: dates are texts, nulls left out."""
+        import json
+
+        from omnigraph.query.encode import json_rows
+
+        return {**self.head(), "rows": json.loads(b"".join(json_rows(self.table)))}
 
     def head(self) -> dict[str, Any]:
         """The answer object without `rows`."""

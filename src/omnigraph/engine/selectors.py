@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
+from omnigraph.engine.arguments import check_text
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.interior import state_at
 from omnigraph.engine.receipts import as_microseconds
@@ -16,6 +18,9 @@ from omnigraph.manifest.keys import check_branch_name
 from omnigraph.manifest.model import Commit, Manifest
 from omnigraph.query.snapshot import Snapshot
 
+Moment = str | int | dt.datetime
+"""A time as callers give it; see `parse_as_of`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selector:
@@ -24,6 +29,13 @@ class Selector:
     branch: str | None = None
     snapshot: str | None = None
     as_of: int | None = None
+
+    @classmethod
+    def asked(cls, branch: str | None = None, snapshot: str | None = None, as_of: Moment | None = None) -> Selector:
+        """From what a caller gave. Raises InvalidRequest for what can't be a name, a commit id or a time."""
+        for name, value in (("branch", branch), ("snapshot", snapshot)):
+            check_text(value, name)
+        return cls(branch, snapshot, None if as_of is None else parse_as_of(as_of))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +62,25 @@ def pinned(core: GraphCore, selector: Selector, default_branch: str) -> Pinned:
 
 
 def parse_commit_id(text: str) -> CommitId:
-    """Raises InvalidRequest for text with an `@` that is no commit id, SnapshotNotFound for a mere name."""
+    """Raises InvalidRequest for what is no commit id."""
     try:
         parsed = CommitId.parse(text)
-    except ValueError:
-        if "@" in text:
-            raise InvalidRequest(
-                "A commit id looks like main@42-7f3c9a0011223344: branch, version, 16 hexadecimal digits."
-            ) from None
-        raise SnapshotNotFound(f"There is no snapshot named '{text}'.") from None
+    except (ValueError, TypeError):
+        raise InvalidRequest(
+            "A commit id looks like main@42-7f3c9a0011223344: branch, version, 16 hexadecimal digits."
+        ) from None
     check_branch_name(parsed.branch)
     return parsed
 
 
 def commit_manifest(core: GraphCore, text: str) -> Manifest:
-    """The manifest whose state a commit id names. Raises CommitNotFound, HistoryReclaimed, StorageFailure."""
+    """The manifest whose state a commit id names.
+
+    Raises SnapshotNotFound for a mere name (a commit id has an `@`, and this version has no named snapshots),
+    InvalidRequest, CommitNotFound, HistoryReclaimed, StorageFailure.
+    """
+    if "@" not in text:
+        raise SnapshotNotFound(f"There is no snapshot named '{text}'.")
     commit_id = parse_commit_id(text)
     fate = look_up(core.store, core.history, commit_id, head_of=core.heads.state).fate
     match fate:
@@ -101,17 +117,24 @@ def commit_at(core: GraphCore, branch: str, moment: int) -> Commit:
 _OFFSET = re.compile(r"(Z|[+-]\d\d:\d\d)$")
 
 
-def parse_as_of(value: str | int | dt.datetime) -> int:
-    """Microseconds from a time: an integer as it is, RFC 3339 text with an offset, or a datetime (naive means UTC)."""
-    if isinstance(value, dt.datetime):
-        return as_microseconds(value)
-    if isinstance(value, int):
-        return value
-    try:
-        if not _OFFSET.search(value):
-            raise ValueError
-        return as_microseconds(dt.datetime.fromisoformat(value))
-    except ValueError:
-        raise InvalidRequest(
-            "`as_of` takes microseconds since 1970 or a time with an offset, such as 2026-11-30T12:00:00Z."
-        ) from None
+def parse_as_of(value: Moment) -> int:
+    """Microseconds from a time: an integer as it is, RFC 3339 text with an offset, or a datetime (naive means UTC).
+
+    Raises InvalidRequest for anything else.
+    """
+    match value:
+        case dt.datetime():
+            return as_microseconds(value)
+        case bool():
+            pass
+        case int():
+            return value
+        case str() if _OFFSET.search(value):
+            with suppress(ValueError):
+                return as_microseconds(dt.datetime.fromisoformat(value))
+        case _:
+            pass
+    raise InvalidRequest(f"`as_of` takes {TIMES}.")
+
+
+TIMES = "microseconds since 1970 or a time with an offset, such as 2026-11-30T12:00:00Z"

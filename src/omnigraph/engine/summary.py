@@ -38,6 +38,9 @@ class GraphInfo:
             },
         }
 
+    def _repr_html_(self) -> str:
+        return self.html()
+
     def html(self) -> str:
         rows = "".join(
             f"<tr><td>{kind}</td><td>{html.escape(name)}</td><td style='text-align:right'>{count:,}</td></tr>"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 _TIME_MAX = 253_402_300_799_999_999  # the last microsecond of the year 9999
 
 Name = Annotated[str, Field(min_length=1)]
 Message = Annotated[str, Field(description="a note of at most 1,024 bytes, kept in the commit")]
 Time = Annotated[int, Field(ge=0, le=_TIME_MAX, description="microseconds since 1970-01-01 UTC")]
+AsOf = Annotated[str | int, Field(description="RFC 3339 time with an offset, or microseconds; with branch")]
 LoadMode = Literal["append", "merge", "overwrite"]
 
 
@@ -34,7 +35,7 @@ class QueryRequest(Shape):
     params: dict[str, Any] | None = Field(None, description="values of the declared parameters")
     branch: Name | None = Field(None, description="default main")
     snapshot: Name | None = Field(None, description="commit id; excludes branch")
-    as_of: str | int | None = Field(None, description="RFC 3339 time or microseconds, with branch")
+    as_of: AsOf | None = None
     settings: dict[str, Any] | None = None
 
 
@@ -53,6 +54,11 @@ class LoadRequest(Shape):
     branch: Name | None = Field(None, description="default main")
     from_: Name | None = Field(None, alias="from", description="branch to fork if `branch` does not exist")
     message: Message | None = None
+
+
+def _number(given: object) -> object:
+    """A parameter of digits as the number that a JSON body would hold."""
+    return int(given) if isinstance(given, str) and given.isascii() and given.isdigit() else given
 
 
 class LoadParameters(Parameters):
@@ -78,6 +84,7 @@ class MergeRequest(Shape):
 class StateParameters(Parameters):
     branch: Name | None = Field(None, description="default main")
     snapshot: Name | None = Field(None, description="commit id; excludes branch")
+    as_of: Annotated[AsOf | None, BeforeValidator(_number)] = None
 
 
 class CommitParameters(Parameters):
@@ -91,4 +98,5 @@ class CommitParameters(Parameters):
 class ExportRequest(Shape):
     branch: Name | None = Field(None, description="default main")
     snapshot: Name | None = Field(None, description="commit id; excludes branch")
+    as_of: AsOf | None = None
     types: list[str] | None = Field(None, description="only these types")

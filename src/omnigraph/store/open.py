@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import assert_never
 
+from omnigraph.errors import InvalidRequest
 from omnigraph.store.base import Store
 from omnigraph.store.local import LocalStore
 from omnigraph.store.settings import StoreSettings
@@ -23,6 +24,7 @@ def open_store(
     Raises InvalidRequest: `invalid_storage_root`, `invalid_setting`, `invalid_retry_setting`.
     """
     address = parse_root(root)
+    _check_options(storage_options)
     settings = StoreSettings.from_environment()
     match address:
         case LocalRoot():
@@ -33,3 +35,8 @@ def open_store(
             return CloudStore.from_environment(address, settings, storage_options)
         case _:
             assert_never(address)
+
+
+def _check_options(given: object) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidRequest("storage options are a mapping of names to values", code="invalid_setting")

@@ -64,7 +64,8 @@ def parse_root(text: str | os.PathLike[str]) -> RootUri:
     can't serve; the message repeats nothing of a text that could hold a secret.
     """
     if isinstance(text, os.PathLike):
-        return _local(os.fspath(text))
+        return _local(_text(os.fspath(text)))
+    _text(text)
     if _KNOWN_SCHEME_WITHOUT_SLASHES.match(text):
         _refuse("a storage address is written scheme://…; write ./name for a folder whose name has a colon")
     match = _SCHEME.fullmatch(text)
@@ -85,6 +86,12 @@ def parse_root(text: str | os.PathLike[str]) -> RootUri:
     if authority not in ("", "localhost"):
         _refuse("a file address names a folder of this host: file:///folder")
     return _local("/" + _decoded_path(path))
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        _refuse(f"a storage address is a text or a path, not {type(given).__name__}")
+    return given
 
 
 def encoded(path: str) -> str:

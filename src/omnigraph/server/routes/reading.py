@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from omnigraph.engine.answers import branches_answer, json_bytes, schema_answer
 from omnigraph.engine.result import Result
-from omnigraph.engine.selectors import Selector, pinned
+from omnigraph.engine.selectors import Selector, parse_commit_id, pinned
 from omnigraph.engine.settings import RequestSettings, request_settings
 from omnigraph.errors import InvalidRequest, NotFound
 from omnigraph.manifest.ids import CommitId
@@ -111,7 +111,9 @@ def _settings(asked: QueryRequest) -> RequestSettings:
 )
 async def snapshot(request: Request, g: GraphId, asked: Annotated[StateParameters, Query()]) -> Response:
     handle = graph_of(request, g)
-    found = await reading(request, lambda: handle.summary(branch=asked.branch, snapshot=asked.snapshot))
+    found = await reading(
+        request, lambda: handle.summary(branch=asked.branch, snapshot=asked.snapshot, as_of=asked.as_of)
+    )
     return _read(found.to_dict(), found.graph_commit_id)
 
 
@@ -125,8 +127,8 @@ async def schema(request: Request, g: GraphId, asked: Annotated[StateParameters,
     handle = graph_of(request, g)
 
     def run() -> dict[str, Any]:
-        core = handle.core
-        return schema_answer(core, pinned(core, Selector(asked.branch, asked.snapshot), handle.branch))
+        core, selector = handle.core, Selector.asked(asked.branch, asked.snapshot, asked.as_of)
+        return schema_answer(core, pinned(core, selector, handle.branch))
 
     found = await reading(request, run)
     return _read(found, found["graph_commit_id"])
@@ -195,9 +197,7 @@ def _commit_id(text: str) -> str:
     try:
         CommitId.parse(before)
     except ValueError:
-        raise InvalidRequest(
-            "A commit id looks like main@42-7f3c9a0011223344: branch, version, 16 hexadecimal digits."
-        ) from None
+        return str(parse_commit_id(text))
     raise NotFound("There is no such path.")
 
 
@@ -213,7 +213,9 @@ async def export(request: Request, g: GraphId) -> Response:
     await take_export_place(request, g)
 
     def begin() -> tuple[Iterator[bytes], Mapping[str, str]]:
-        commit_id, pieces = handle.export_stream(types=asked.types, branch=asked.branch, snapshot=asked.snapshot)
+        commit_id, pieces = handle.export_stream(
+            types=asked.types, branch=asked.branch, snapshot=asked.snapshot, as_of=asked.as_of
+        )
         return pieces, {_COMMIT: in_header(commit_id)}
 
     return await streaming(request, begin, NDJSON)

@@ -1,0 +1,146 @@
+"""What callers hand in, judged before anything is done with it: a wrong kind of value is an InvalidRequest that says what
+was expected, never a TypeError out of the depths. Knows no graph.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Collection, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from omnigraph.engine.load.input import LoadInput
+from omnigraph.engine.receipts import as_microseconds
+from omnigraph.engine.settings import query_settings
+from omnigraph.errors import InvalidRequest
+
+MESSAGE_BYTES_MAX = 1_024
+_PATH_LENGTH_MAX = 4_096
+
+Source = str | PathLike[str]
+
+
+def source_text(source: Source) -> str:
+    """The text of a schema or query: a str as it is, a path read.
+
+    Raises InvalidRequest for a str that names a file, for a file that can't be read, for anything else.
+    """
+    if isinstance(source, PathLike):
+        return _file_text(Path(source))
+    _check(source, str, "A source is a text, or a Path to read it from")
+    if "\n" not in source and "{" not in source and 0 < len(source) < _PATH_LENGTH_MAX and Path(source).is_file():
+        raise InvalidRequest("This text names a file: pass Path(…) to read it.")
+    return source
+
+
+def _file_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"{path.name} is not UTF-8 text.") from None
+    except OSError as error:
+        raise InvalidRequest(f"{path.name} can't be read: {error.strerror}.") from None
+    except ValueError:
+        raise InvalidRequest("The path of the source is no path.") from None
+
+
+def merged_params(params: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters given as a mapping and by keyword; the latter win."""
+    if params is not None:
+        _check(params, Mapping, "Parameters are a mapping of names to values")
+    return {**(params or {}), **named}
+
+
+def checked_settings(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Raises InvalidRequest (`invalid_setting`)."""
+    if settings is not None:
+        _check(settings, Mapping, "Settings are a mapping of names to values", code="invalid_setting")
+    query_settings(settings)
+    return settings or {}
+
+
+def checked_input(data: LoadInput) -> LoadInput:
+    """Raises InvalidRequest for what `load` can't read records or columns from."""
+    given = cast("object", data)
+    try:
+        if isinstance(given, (str, PathLike)):
+            os.fsencode(cast("str | PathLike[str]", given))
+        elif not hasattr(given, "read") and not hasattr(given, "__arrow_c_stream__"):
+            iter(cast("Any", given))
+    except (TypeError, UnicodeEncodeError):
+        raise InvalidRequest(
+            "`data` is a path, an open file, an iterable of records or lines, or a frame; this is none of them"
+            f" ({_kind(given)}).",
+            effects="none",
+        ) from None
+    return data
+
+
+def checked_output(out: object) -> None:
+    """Raises InvalidRequest for what is neither a path nor a file."""
+    if not isinstance(out, (str, PathLike)) and not hasattr(out, "write"):
+        raise InvalidRequest(f"The output is a path or a binary file, not {type(out).__name__}.")
+
+
+def checked_names(names: object, what: str) -> None:
+    """Raises InvalidRequest for what is no collection of texts."""
+    if isinstance(names, str) or not isinstance(names, Collection):
+        raise InvalidRequest(f"`{what}` is a list of names, not {type(names).__name__}.")
+    for name in cast("Collection[object]", names):
+        _check(name, str, f"`{what}` is a list of names")
+
+
+def checked_limit(limit: object) -> None:
+    """Raises InvalidRequest for what is given and no integer of at least 1."""
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        raise InvalidRequest("`limit` is an integer of at least 1.")
+
+
+def checked_time(moment: dt.datetime | None, name: str) -> int | None:
+    """Microseconds. Raises InvalidRequest for what is given and no datetime."""
+    if moment is None:
+        return None
+    _check(moment, dt.datetime, f"`{name}` is a datetime")
+    return as_microseconds(moment)
+
+
+def checked_message(message: str | None) -> str | None:
+    """Raises InvalidRequest for a note that is no Unicode text or above 1,024 bytes."""
+    if message is not None and len(text_bytes(message, "A message")) > MESSAGE_BYTES_MAX:
+        raise InvalidRequest(f"A message has at most {MESSAGE_BYTES_MAX:,} bytes.", effects="none")
+    return message
+
+
+def checked_actor(actor: str | None) -> str | None:
+    """Raises InvalidRequest for an actor that is no Unicode text: a commit that names one could not be read again."""
+    if actor is not None:
+        text_bytes(actor, "An actor")
+    return actor
+
+
+def check_text(value: object, name: str, *, code: str | None = None) -> None:
+    """Raises InvalidRequest for an argument that is neither a Unicode text nor left out."""
+    if value is not None:
+        _check(value, str, f"`{name}` is a text", code=code)
+        text_bytes(value, f"`{name}`")
+
+
+def text_bytes(value: object, what: str) -> bytes:
+    """The text in UTF-8. Raises InvalidRequest, which begins with `what`, for anything that is no Unicode text."""
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{what} is a text, not {type(value).__name__}.", effects="none")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{what} holds half of a surrogate pair, which is no text.", effects="none") from None
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _check(value: object, kind: type, rule: str, *, code: str | None = None) -> None:
+    if not isinstance(value, kind):
+        raise InvalidRequest(f"{rule}, not {_kind(value)}.", code=code, effects="none")
