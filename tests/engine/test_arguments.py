@@ -103,7 +103,7 @@ def test_a_time_is_never_guessed(graph: Graph, time: Any) -> None:
 
 
 def test_an_unknown_mode_is_not_taken_for_reading(tmp_path: Path, graph: Graph) -> None:
-    with pytest.raises(InvalidRequest, match="`mode` is rw .* or r "):
+    with pytest.raises(InvalidRequest, match=r"`mode` is rw .* or r "):
         omnigraph.open(graph.uri, mode="read")  # type: ignore[arg-type]
 
 

@@ -141,7 +141,8 @@ def test_cardinality_counts_what_is_there_and_what_comes(graph: Graph) -> None:
     with pytest.raises(ConstraintViolation) as caught:
         load(graph, {**serves, "to": "2"})
     assert caught.value.details["code"] == "W007"
-    assert caught.value.details["entity_id"] == "s1"
+    named = [caught.value.details[key] for key in ("entity_kind", "type_name", "entity_id")]
+    assert named == ["node", "Sailor", "s1"]
 
 
 def test_a_keyed_edge_is_replaced_by_merge_and_never_doubled(graph: Graph) -> None:

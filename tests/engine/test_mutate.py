@@ -130,7 +130,11 @@ def test_case_34_both_kinds_in_one_mutation_are_refused(harbour: Graph) -> None:
 def test_case_35_cardinality_counts_the_final_state(harbour: Graph) -> None:
     with pytest.raises(ConstraintViolation) as caught:
         run(harbour, 'insert ServesOn { from: "s1", to: "2" }')
-    assert (caught.value.details["code"], caught.value.details["entity_id"]) == ("W007", "s1")
+    details = caught.value.details
+    assert (details["code"], details["constraint"]) == ("W007", "cardinality")
+    assert (details["entity_kind"], details["type_name"], details["entity_id"]) == ("node", "Sailor", "s1")
+    assert details["property"] is None
+    assert details["message"] == 'ServesOn: @card(0..1): Sailor "s1" would have 2 of these edges'
     run(harbour, 'delete ServesOn where @src = "s1"')
     run(harbour, 'insert ServesOn { from: "s1", to: "2" }')
 

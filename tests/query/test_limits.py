@@ -27,7 +27,7 @@ def test_examining_more_edge_rows_than_allowed_fails_the_whole_query(
     for hop in ("$a follows $b", "$a follows{1,2} $b", "$a $e:follows $b", "$a callsAt $b", "$a follows $a"):
         with pytest.raises(LimitExceeded) as failure:
             ask(harbour_graph, f"match {{ {hop} }} return {{ $a.title }}{tail}", settings)
-        assert failure.value.resource == "traversal_work_limit"
+        assert failure.value.details["resource"] == "traversal_work"
         assert failure.value.limit == 1
         assert failure.value.actual > 1
         assert failure.value.code == "resource_limit"

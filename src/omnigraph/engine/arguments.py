@@ -63,19 +63,24 @@ def checked_settings(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 def checked_input(data: LoadInput) -> LoadInput:
     """Raises InvalidRequest for what `load` can't read records or columns from."""
-    given = cast("object", data)
-    try:
-        if isinstance(given, (str, PathLike)):
-            os.fsencode(cast("str | PathLike[str]", given))
-        elif not hasattr(given, "read") and not hasattr(given, "__arrow_c_stream__"):
-            iter(cast("Any", given))
-    except (TypeError, UnicodeEncodeError):
+    if not _loadable(data):
         raise InvalidRequest(
             "`data` is a path, an open file, an iterable of records or lines, or a frame; this is none of them"
-            f" ({_kind(given)}).",
+            f" ({_kind(data)}).",
             effects="none",
-        ) from None
+        )
     return data
+
+
+def _loadable(data: Any) -> bool:
+    try:
+        if isinstance(data, (str, PathLike)):
+            os.fsencode(cast("str | PathLike[str]", data))
+        elif not hasattr(data, "read") and not hasattr(data, "__arrow_c_stream__"):
+            iter(data)
+    except (TypeError, UnicodeEncodeError):
+        return False
+    return True
 
 
 def checked_output(out: object) -> None:

@@ -36,7 +36,7 @@ class Spending:
     def examine(self, edge_rows: int) -> None:
         """Count edge rows that are about to be examined, or rows that a cross product is about to make.
 
-        Raises LimitExceeded (`traversal_work_limit`) before they are, and QueryTimeout.
+        Raises LimitExceeded (`traversal_work`) before they are, and QueryTimeout.
         """
         self.work += edge_rows
         limit = self.settings.traversal_work_limit
@@ -44,7 +44,7 @@ class Spending:
             raise LimitExceeded(
                 f"the query would examine more than {limit:,} edge rows: bind an end more closely, lower the hop bounds,"
                 " or raise traversal_work_limit",
-                resource="traversal_work_limit",
+                resource="traversal_work",
                 limit=limit,
                 actual=self.work,
             )

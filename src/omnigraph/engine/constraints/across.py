@@ -77,7 +77,7 @@ def endpoint_violation(
 
 
 def cardinality_violation(edge: EdgeType, sources: pa.Table) -> Violation | None:
-    """W007: the first source node with too few or too many edges of the type in the final state.
+    """W007: the first source node with too few or too many edges of the type in the final state. It is told of that node.
 
     `sources` has `__src`, `count` (integers) and, if the edges came from records, `line_number` (that of the first
     record of the source); one row for each source that gained, lost or kept a changed edge and that still exists.
@@ -96,13 +96,12 @@ def cardinality_violation(edge: EdgeType, sources: pa.Table) -> Violation | None
     return Violation(
         code="W007",
         constraint="cardinality",
-        kind="edge",
-        type_name=edge.name,
+        kind="node",
+        type_name=edge.source,
         message=placed(
             line, f"{edge.name}: @card({bounds}): {edge.source} {quoted(source)} would have {count} of these edges"
         ),
         entity_id=source,
-        property="@src",
         line_number=line,
     )
 
