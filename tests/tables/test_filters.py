@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.schema.catalog import NodeType
-from omnigraph.lang.types import STRING
+from omnigraph.lang.types import INTEGER_RANGE, STRING, Scalar, ValueType, scalar
 from omnigraph.store.open import open_store
 from omnigraph.tables.columns import table_schema
 from omnigraph.tables.filters import address_filter, equals, one_of
@@ -91,7 +92,43 @@ def test_a_quoted_text_matches_exactly_the_rows_that_hold_it(odd: TableVersion, 
 @given(st.lists(texts, min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
 def test_a_list_of_quoted_texts_matches_their_union(odd: TableVersion, wanted: list[str]) -> None:
-    assert found(odd, one_of("__id", wanted)) == [each for each in AWKWARD if each in wanted]
+    assert found(odd, one_of("__id", pa.array(wanted))) == [each for each in AWKWARD if each in wanted]
+
+
+DAYS = (-719_162, 2_932_896)
+MILLISECONDS = (-62_135_596_800_000, 253_402_300_799_999)
+RAW: dict[Scalar, st.SearchStrategy[Any]] = {
+    Scalar.BOOL: st.booleans(),
+    **{of: st.one_of(st.sampled_from(span), st.integers(*span)) for of, span in INTEGER_RANGE.items()},
+    Scalar.F32: st.floats(width=32, allow_nan=False, allow_infinity=False),
+    Scalar.F64: st.floats(allow_nan=False, allow_infinity=False),
+    Scalar.DATE: st.one_of(st.sampled_from(DAYS), st.integers(*DAYS)),
+    Scalar.DATETIME: st.one_of(st.sampled_from(MILLISECONDS), st.integers(*MILLISECONDS)),
+}
+
+
+@pytest.mark.parametrize("of", RAW)
+def test_a_list_of_constants_matches_the_rows_that_hold_one_of_them(
+    of: Scalar, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Beside a list of unsigned integers, which keeps the library from taking an expression on any column."""
+    schema = table_schema(NodeType("c1", "One", (prop("x", scalar(of)), prop("l", ValueType("list", Scalar.U32)))))
+    kind = schema.field("x").type
+    plain = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}.get(of, kind)
+
+    @given(st.lists(RAW[of], min_size=1, max_size=20), st.lists(RAW[of], min_size=1, max_size=3))
+    @settings(max_examples=10, deadline=None)
+    def matches(held: list[Any], wanted: list[Any]) -> None:
+        wanted = wanted + held[::2]
+        column = pa.array([*held, None], plain).cast(kind)
+        ids = [str(place) for place in range(len(column))]
+        rows = pa.table({"__id": ids, "x": column, "l": pa.nulls(len(column), pa.list_(pa.uint32()))}, schema=schema)
+        tables = TableStore(open_store(Path(tmp_path_factory.mktemp("one"))))
+        version = tables.open(write(tables, None, rows, schema=schema).pin)
+        expected = [place for place, value in zip(ids, held, strict=False) if value in wanted]
+        assert found(version, one_of("x", pa.array(wanted, plain).cast(kind))) == expected
+
+    matches()
 
 
 @given(st.lists(texts, max_size=6))

@@ -13,6 +13,7 @@ from typing import cast
 
 import lance
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from lance.bitmap import Bitmap
 from lance.dataset import Index, Transaction
@@ -291,3 +292,14 @@ def test_an_old_segment_goes_only_if_it_is_named(table: lance.LanceDataset) -> N
     replaced = commit(built, Op.CreateIndex([new], [named]))
     assert {each.uuid for each in replaced.describe_indices()[0].segments} == {new.uuid}
     assert {each.uuid for each in kept.describe_indices()[0].segments} == {new.uuid, old.uuid}
+
+
+def test_expressions_fail_beside_a_list_of_unsigned_integers_and_texts_do_not(tmp_path: Path) -> None:
+    held = pa.table({"n": pa.array([1, 2], pa.uint64()), "s": ["a", "b"], "l": pa.nulls(2, pa.list_(pa.uint32()))})
+    whole = lance.write_dataset(held, str(tmp_path / "whole"))
+    without = lance.write_dataset(held.drop_columns(["l"]), str(tmp_path / "without"))
+    assert without.count_rows(filter="n IN (2)") == whole.count_rows(filter="s IN ('a')") == 1
+    assert without.scanner(filter=pc.field("s") == "a").count_rows() == 1
+    for table, filter in ((without, pc.field("n").is_valid()), (whole, pc.field("s").is_valid())):
+        with pytest.raises((OSError, ValueError, NotImplementedError)):
+            table.scanner(filter=filter).count_rows()

@@ -27,6 +27,7 @@ from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
 from omnigraph.query.rows import source_counts
 from omnigraph.query.snapshot import Snapshot
 from omnigraph.tables.columns import DST, ID, ROW_ADDRESS, SRC
+from omnigraph.tables.filters import one_of
 
 _FILTERED_ROWS_MAX = 1_000
 
@@ -104,7 +105,10 @@ class FinalState:
             return None  # a column that the table lacks is null in every row
         condition = None
         if len(rows) <= _FILTERED_ROWS_MAX:
-            condition = pc.field(stored[0].name).isin(_both_zeros(rows.column(stored[0].name)))
+            leading = _both_zeros(rows.column(stored[0].name))
+            if not len(leading):
+                return None  # a tuple with a null is exempt
+            condition = one_of(stored[0].name, leading)
         found = table.scan([pa.field(ID, pa.string()), *columns], filter=condition, with_row_address=True).read_all()
         if len(final.removed):
             stays = ~np.isin(found.column(ROW_ADDRESS).to_numpy(), final.removed)

@@ -19,6 +19,7 @@ from omnigraph.manifest.model import TablePin
 from omnigraph.tables.columns import ID, ROW_ADDRESS
 from omnigraph.tables.detached import detached
 from omnigraph.tables.failures import storage_failures
+from omnigraph.tables.filters import one_of
 from omnigraph.tables.stage import Committed
 from omnigraph.tables.store import TableStore
 from omnigraph.tables.version import Addresses, TableVersion
@@ -39,11 +40,11 @@ def lookup_ids(version: TableVersion, ids: Sequence[str] | pa.Array) -> Addresse
     """
     if len(ids) == 0 or version.rows == 0:
         return np.empty(0, np.uint64)
+    wanted = pa.array(ids, pa.utf8())
     if len(ids) * _SCAN_SHARE > version.rows and len(ids) > _SCAN_SHARE:
         table = version.read([ID], with_row_address=True)
-        wanted = pc.is_in(table.column(ID), value_set=pa.array(ids, pa.utf8()))
-        return table.column(ROW_ADDRESS).filter(wanted).to_numpy()
-    found = version.read([], filter=pc.field(ID).isin(ids), with_row_address=True)
+        return table.column(ROW_ADDRESS).filter(pc.is_in(table.column(ID), value_set=wanted)).to_numpy()
+    found = version.read([], filter=one_of(ID, wanted), with_row_address=True)
     return found.column(ROW_ADDRESS).to_numpy()
 
 
