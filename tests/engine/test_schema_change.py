@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import InvalidQuery, InvalidSchema, SchemaChangeRefused
+from omnigraph.tables.version import TableVersion
 
 FIRST = """
 node Vessel { imo: U32 @key  title: String  tonnage: F64?  status: enum(active, sold) }
@@ -96,6 +100,73 @@ def test_a_dropped_property_comes_back_as_null(graph: Graph) -> None:
     assert vessels(graph, "title", "tonnage") == [{"title": "Alma", "tonnage": None}]
     graph.mutate("query m() { update Vessel set { tonnage: 7.0 } where imo = 1 }")
     assert vessels(graph, "tonnage") == [{"tonnage": 7.0}]
+
+
+@pytest.mark.parametrize(
+    ("of", "value"),
+    [
+        ("String", ""),
+        ("Bool", False),
+        ("I32", 0),
+        ("I64", -1),
+        ("U32", 2**32 - 1),
+        ("U64", 2**64 - 1),
+        ("F32", 0.0),
+        ("F64", -0.0),
+        ("Date", "0001-01-01"),
+        ("DateTime", "2020-01-01T00:00:00.001"),
+        ("enum(a, b)", "b"),
+        ("[U64]", []),
+        ("[String]", [None]),
+        ("Vector(2)", [0, 1]),
+        ("Blob", None),
+    ],
+)
+def test_a_drop_says_whether_some_row_holds_a_value(tmp_path: Path, of: str, value: object) -> None:
+    kept = "node K { k: String @key  l: [U32]? }"
+    graph = omnigraph.init(tmp_path / "g", schema=kept.replace("l:", f"v: {of}?  l:"))
+
+    def codes() -> list[object]:
+        return [step["code"] for step in graph.schema.plan(kept).steps if "code" in step]
+
+    assert codes() == []
+    graph.load([{"type": "K", "data": {"k": "a"}}], mode="append")
+    assert codes() == []
+    if value is None:  # no Blob can be stored yet
+        graph.schema.apply(kept)
+        return
+    graph.load([{"type": "K", "data": {"k": "b", "v": value}}], mode="append")
+    lost = ["OG-DS-104", "OG-DS-105"] if of.startswith("Vector") else ["OG-DS-104"]
+    assert codes() == lost
+    with pytest.raises(SchemaChangeRefused) as caught:
+        graph.schema.apply(kept)
+    assert [step["code"] for step in caught.value.steps if "code" in step] == lost
+    graph.schema.apply(kept, allow_data_loss=True)
+    assert graph.query("query q() { match { $k: K } return { count($k) as n } }").scalar() == 2
+
+
+def test_a_drop_reads_no_further_than_the_first_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = omnigraph.init(tmp_path / "g", schema="node K { v: I64?  w: I64? }")
+    rows = pa.table({"v": [*[None] * 20_000, *range(40_000)], "w": pa.nulls(60_000, pa.int64())})
+    graph.load(rows, mode="append", type="K")
+    read: dict[str, int] = {}
+    scan = TableVersion.scan
+
+    def counted(self: TableVersion, columns: list[str], **options: Any) -> pa.RecordBatchReader:
+        reader = scan(self, columns, **options)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in reader:
+                name = batch.schema.names[0]
+                read[name] = read.get(name, 0) + batch.num_rows
+                yield batch
+
+        return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+    monkeypatch.setattr(TableVersion, "scan", counted)
+    graph.schema.plan("node K { w: I64? }")
+    graph.schema.plan("node K { v: I64? }")
+    assert sorted(read.values())[0] < 40_000 < sorted(read.values())[1] == 60_000
 
 
 def test_a_dropped_type_is_gone_and_readable_in_the_past(graph: Graph) -> None:
