@@ -41,6 +41,21 @@ def test_a_cross_product_is_work_too(ask: Ask, harbour_graph: MemoryGraph) -> No
     assert ask(harbour_graph, text, QuerySettings(traversal_work_limit=6)).table["n"][0].as_py() == 6
 
 
+@pytest.mark.parametrize("traversal", ["indexed", "matrix", "auto"])
+@pytest.mark.parametrize("bound", [2**31, 2**63, 2**64 - 1])
+def test_the_largest_integers_bound_hops_and_limits(
+    ask: Ask, harbour_graph: MemoryGraph, traversal: Any, bound: int
+) -> None:
+    settings = QuerySettings(traversal=traversal)
+    reached = ask(harbour_graph, f"match {{ $a follows{{1,{bound}}} $b }} return {{ count($a) as n }}", settings)
+    assert reached.table["n"][0].as_py() == 7
+    none = ask(harbour_graph, f"match {{ $a follows{{{bound},{bound}}} $b }} return {{ $a.title }}", settings)
+    assert none.table.num_rows == 0
+    for tail in ("", "order { $v.title }"):
+        text = f"match {{ $v: Vessel }} return {{ $v.title }} {tail} limit {bound}"
+        assert ask(harbour_graph, text, settings).table.num_rows == 3
+
+
 def test_a_query_without_hops_does_no_traversal_work(ask: Ask, harbour_graph: MemoryGraph) -> None:
     settings = QuerySettings(traversal_work_limit=1)
     assert ask(harbour_graph, "match { $v: Vessel } return { $v.title }", settings).table.num_rows == 3

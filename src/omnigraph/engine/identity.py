@@ -23,7 +23,10 @@ from omnigraph.query.encode.strings import escaped
 from omnigraph.tables.columns import DST, ID, SRC
 
 LINE_NUMBER: Final = "line_number"
-"""Column of rows on their way in: the record's line, from 1, or the statement's number."""
+"""Column of rows on their way in: the record's line, from 1."""
+
+STATEMENT: Final = "statement"
+"""Column of rows on their way in: the number, from 1, of the statement that wrote the row last."""
 
 _HALF_BITS: Final = 40
 _HALF_MASK: Final = (1 << _HALF_BITS) - 1
@@ -148,6 +151,7 @@ def _batch_ids(batch: pa.RecordBatch) -> pa.Array:
 
 __all__: Sequence[str] = [
     "LINE_NUMBER",
+    "STATEMENT",
     "component_text",
     "derived_ids",
     "key_columns",

@@ -21,7 +21,8 @@ from omnigraph.engine.constraints import (
     unique_violation,
     value_violation,
 )
-from omnigraph.engine.identity import LINE_NUMBER
+from omnigraph.engine.constraints.order import NO_NUMBER, numbers_of
+from omnigraph.engine.identity import LINE_NUMBER, STATEMENT
 from omnigraph.engine.lookups import find_ids, one_array
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
 from omnigraph.query.rows import source_counts
@@ -36,8 +37,8 @@ _FILTERED_ROWS_MAX = 1_000
 class FinalType:
     """What one type will be: the base without `removed` (all of it, with `overwrite`), and `rows`.
 
-    `rows` holds new and changed rows; a changed row's address is among `removed`. `gone` says which nodes end to exist
-    (None: none of them does).
+    `rows` holds new and changed rows; a changed row's address is among `removed`. `removed_by` says of each of these on
+    account of which line or statement it goes. `gone` says which nodes end to exist (None: none of them does).
     """
 
     entity: EntityType
@@ -46,6 +47,7 @@ class FinalType:
     overwrite: bool = False
     gone: pa.Array | None = None
     values_checked: bool = False  # the rules of single values were judged when the records were read
+    removed_by: np.ndarray | None = None
 
 
 class FinalState:
@@ -56,7 +58,7 @@ class FinalState:
         self.types: Mapping[str, FinalType] = {each.entity.id: each for each in types}
 
     def check(self) -> None:
-        """Raises ConstraintViolation for the first violation in record order, then by type name, then by id."""
+        """Raises ConstraintViolation for the first violation in record or statement order, then by type name, then by id."""
         found = first(self._violations())
         if found is not None:
             raise found.error()
@@ -157,11 +159,14 @@ class FinalState:
         if snapshot.pin(edge.id) is not None:
             counts = counts + source_counts(snapshot, edge.name, sources)
         alive = self.node_exists(snapshot.catalog.nodes[edge.source], sources)
-        judged = pa.table({SRC: sources, "count": pa.array(counts)}).filter(pa.array(alive))
-        if final.rows is not None and LINE_NUMBER in final.rows.column_names:
-            lines = final.rows.group_by(SRC).aggregate([(LINE_NUMBER, "min")]).rename_columns([SRC, LINE_NUMBER])
-            judged = judged.join(lines, SRC)
-        return cardinality_violation(edge, judged)
+        judged = pa.table({SRC: sources, "count": pa.array(counts)})
+        numbers = np.full(len(sources), NO_NUMBER, np.int64)
+        for ends, by in ((added, None if final.rows is None else numbers_of(final.rows)), (lost, final.removed_by)):
+            if by is not None:
+                np.minimum.at(numbers, _places(sources, ends), by)
+        name = LINE_NUMBER if final.rows is not None and LINE_NUMBER in final.rows.column_names else STATEMENT
+        judged = judged.append_column(name, pa.array(numbers, mask=numbers == NO_NUMBER))
+        return cardinality_violation(edge, judged.filter(pa.array(alive)))
 
     def _left_hanging(self) -> Iterator[Violation | None]:
         """Edges of the base that lose an end because their node type is overwritten."""
@@ -207,14 +212,19 @@ def _hanging(snapshot: Snapshot, edge: EdgeType, rows: np.ndarray, column: str) 
 
 
 def _is_in(ids: pa.Array | pa.ChunkedArray, of: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    values = one_array(of)
+    """Which ids are among others. Null is no id."""
+    values = one_array(of).drop_null()
     return pc.is_in(ids, value_set=values.cast(ids.type)).to_numpy(zero_copy_only=False)
 
 
 def _occurrences(values: pa.Array, among: pa.Array) -> np.ndarray:
     """int64: how often each of `values` (distinct) occurs."""
-    at = pc.index_in(among.cast(values.type), value_set=values).fill_null(-1).to_numpy(zero_copy_only=False)
-    return np.bincount(at[at >= 0], minlength=len(values)).astype(np.int64)
+    return np.bincount(_places(values, among), minlength=len(values)).astype(np.int64)
+
+
+def _places(values: pa.Array, of: pa.Array) -> np.ndarray:
+    """Where each of `of` stands among `values`, which are distinct and hold all of them."""
+    return pc.index_in(of.cast(values.type), value_set=values).to_numpy(zero_copy_only=False)
 
 
 def _both_zeros(column: pa.ChunkedArray) -> pa.Array:

@@ -5,12 +5,9 @@ Knows one type and its tests; nothing of hops or of other variables.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.lang.query.typed import Constant, Expr, ListOf
 from omnigraph.query.expressions import Scope, constant_value, true_rows
 from omnigraph.query.keys import node_id, node_ids
 from omnigraph.query.plan import Lookup, NodeTests
@@ -83,20 +80,11 @@ def looked_up(snapshot: Snapshot, scope: Scope, tests: NodeTests) -> np.ndarray:
 
 def _ids(snapshot: Snapshot, scope: Scope, tests: NodeTests, lookup: Lookup) -> pa.Array:
     if lookup.ids is not None:
-        given = list_values(lookup.ids, scope) or [] if lookup.many else [constant_value(lookup.ids, scope)]
-        return pa.array(given, pa.string()).drop_null()
+        given = constant_value(lookup.ids, scope)
+        return pa.array((given or []) if lookup.many else [given], pa.string()).drop_null()
     entity = snapshot.catalog.nodes[tests.type_name]
     properties = [entity.property(name) for name in entity.key]
     types = [each.type for each in properties if each is not None]
     if not lookup.many:
         return pa.array([node_id(types, [constant_value(each, scope) for each in lookup.key])], pa.string()).drop_null()
-    return node_ids(types[0], list_values(lookup.key[0], scope) or [])
-
-
-def list_values(expr: Expr, scope: Scope) -> list[Any] | None:
-    """The Python values of a list constant, exact even if integers and decimals are mixed; None if it is null."""
-    if isinstance(expr, Constant) and isinstance(expr.value, tuple):
-        return list(expr.value)
-    if isinstance(expr, ListOf):
-        return [constant_value(each, scope) for each in expr.items]
-    return constant_value(expr, scope)
+    return node_ids(types[0], constant_value(lookup.key[0], scope) or [])

@@ -9,9 +9,9 @@ is the caller's matter. No expression can fail for a row.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, assert_never
+from typing import Any, Protocol, assert_never, cast
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,7 @@ from omnigraph.lang.query.typed import (
     SystemRef,
     TextTest,
 )
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import FLOATS, ValueType
 from omnigraph.query.numbers import KERNELS, compare_numbers, exact_values
 from omnigraph.tables.columns import arrow_type
 
@@ -81,9 +81,9 @@ def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
     """The value of an expression: an array of `columns.length` values or a scalar. Of a node variable: its ids."""
     match expr:
         case Constant():
-            return pa.scalar(_plain(expr.value), arrow_type(expr.type))
+            return _scalar(expr.value, expr.type)
         case Param():
-            return pa.scalar(_plain(scope.params.get(expr.name)), arrow_type(expr.type))
+            return _scalar(scope.params.get(expr.name), expr.type)
         case Now():
             return pa.scalar(scope.now, arrow_type(expr.type))
         case PropertyRef():
@@ -108,7 +108,7 @@ def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
         case TextTest():
             return _text_test(expr.kind, evaluate(expr.text, columns, scope), evaluate(expr.part, columns, scope))
         case ListOf():
-            return pa.scalar([each.as_py() for each in _elements(expr, scope)], arrow_type(expr.type))
+            return _scalar(constant_value(expr, scope), expr.type)
         case Aggregate():
             raise InternalError("an aggregate was evaluated for single rows")
         case _:
@@ -125,12 +125,17 @@ def evaluated_array(expr: Expr, columns: RowColumns, scope: Scope) -> pa.Array:
 
 
 def constant_value(expr: Expr, scope: Scope) -> Any:
-    """The Python value of an expression that names no row: None for null."""
+    """The Python value of an expression that names no row: None for null, a list or tuple for a list.
+
+    Elements keep their own types: integers and decimals may be mixed, and no Arrow type holds both exactly.
+    """
     match expr:
         case Constant():
             return expr.value
         case Param():
             return scope.params.get(expr.name)
+        case ListOf():
+            return [constant_value(each, scope) for each in expr.items]
         case _:
             return evaluate(expr, NoColumns(), scope).as_py()
 
@@ -156,12 +161,12 @@ def _is_number(of: pa.DataType) -> bool:
     return pa.types.is_integer(of) or pa.types.is_floating(of)
 
 
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, (tuple, np.ndarray)) else value  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _elements(items: ListOf, scope: Scope) -> list[Any]:
-    return [evaluate(each, NoColumns(), scope) for each in items.items]
+def _scalar(value: object, of: ValueType) -> pa.Scalar:
+    """A value in the Arrow type of its own. An integer in a list of floats becomes the nearest."""
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        value = [None if each is None else float(each) for each in items] if of.scalar in FLOATS else list(items)
+    return pa.scalar(value, arrow_type(of))
 
 
 # --- lists
@@ -170,11 +175,8 @@ def _elements(items: ListOf, scope: Scope) -> list[Any]:
 def _in_list(expr: InList, columns: RowColumns, scope: Scope) -> Any:
     """True if a non-null element equals the item; null if the item or the list is null, and never for another reason."""
     item = evaluate(expr.item, columns, scope)
-    if isinstance(expr.items, ListOf):
-        return _in_values(item, [each.as_py() for each in _elements(expr.items, scope)])
-    if isinstance(expr.items, Constant):  # its elements may be integers and decimals: no Arrow type holds both exactly
-        assert isinstance(expr.items.value, tuple)
-        return _in_values(item, list(expr.items.value))
+    if isinstance(expr.items, ListOf | Constant):
+        return _in_values(item, list(constant_value(expr.items, scope)))
     items = evaluate(expr.items, columns, scope)
     if isinstance(items, pa.Scalar):
         return _in_values(item, items.as_py())

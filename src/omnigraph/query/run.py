@@ -19,8 +19,7 @@ import pyarrow as pa
 from omnigraph.ambient import Clock
 from omnigraph.lang.query.typed import Aggregate, Expr, NodeRef, OrderKey, Param, ReadQuery
 from omnigraph.query.bindings import Bindings
-from omnigraph.query.candidates import list_values
-from omnigraph.query.expressions import Scope, evaluated_array
+from omnigraph.query.expressions import Scope, constant_value, evaluated_array
 from omnigraph.query.limits import QuerySettings, Spending
 from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
@@ -98,7 +97,7 @@ class SnapshotStatistics:
         return self.snapshot.catalog.nodes[type_name].key
 
     def list_length(self, expr: Expr) -> float:
-        return len(list_values(expr, self.scope) or ())
+        return len(constant_value(expr, self.scope) or ())
 
 
 @dataclass(frozen=True, slots=True)

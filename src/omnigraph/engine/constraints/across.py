@@ -14,6 +14,7 @@ from omnigraph.engine.constraints.order import (
     line_of,
     place_of,
     ranks,
+    statement_of,
 )
 from omnigraph.engine.constraints.violation import Violation, placed, quoted, shown_value, violation_at
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
@@ -44,7 +45,7 @@ def unique_violation(
         return None
     row = int(taken[np.argmin(order[taken])])
     holder = _holder(entity, others, mine, int(earlier[row]))
-    values = ", ".join(shown_value(mine.column(column)[row].as_py()) for column in columns)
+    values = ", ".join(shown_value(mine.column(column), row) for column in columns)
     message = f"@unique({', '.join(group)}): {values} belongs to {holder}"
     return violation_at(entity, mine, row, "W005", "unique", message, ", ".join(group))
 
@@ -79,8 +80,8 @@ def endpoint_violation(
 def cardinality_violation(edge: EdgeType, sources: pa.Table) -> Violation | None:
     """W007: the first source node with too few or too many edges of the type in the final state. It is told of that node.
 
-    `sources` has `__src`, `count` (integers) and, if the edges came from records, `line_number` (that of the first
-    record of the source); one row for each source that gained, lost or kept a changed edge and that still exists.
+    `sources` has `__src`, `count` (integers) and, if the write had any, `line_number` or `statement` (the first for
+    the source); one row for each source that gained, lost or kept a changed edge and that still exists.
     """
     low, high = edge.cardinality
     counts = sources.column("count")
@@ -103,6 +104,7 @@ def cardinality_violation(edge: EdgeType, sources: pa.Table) -> Violation | None
         ),
         entity_id=source,
         line_number=line,
+        statement=statement_of(sources, row),
     )
 
 

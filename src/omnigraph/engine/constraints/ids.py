@@ -51,13 +51,19 @@ def existing_id(entity: EntityType, rows: pa.Table, exists: pa.Array | pa.Chunke
 
 
 def last_of_each_id(rows: pa.Table) -> pa.Table:
-    """The rows of a merge load with one row an id: the last in record order. Rows that stay keep their places."""
-    if all_differ(rows.column(ID)):
+    """The rows of a merge load with one row an id: the last in record order. Rows that stay keep their places.
+
+    A row without an id stays: its key holds a null, and that is for the rule on keys to say.
+    """
+    ids = rows.column(ID)
+    if not ids.null_count and all_differ(ids):
         return rows
-    codes = codes_of([rows.column(ID)])
-    sequence = np.argsort(ranks(rows), kind="stable")
-    last = np.empty(int(codes.max()) + 1, dtype=np.int64)
+    known = np.flatnonzero(ids.is_valid().to_numpy())
+    codes = codes_of([ids.drop_null()])
+    sequence = np.argsort(ranks(rows)[known], kind="stable")
+    last = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     last[codes[sequence]] = sequence  # of several values for one place numpy keeps the last
-    keep = np.zeros(len(rows), dtype=bool)
-    keep[last] = True
+    keep = np.ones(len(rows), dtype=bool)
+    keep[known] = False
+    keep[known[last]] = True
     return rows.filter(pa.array(keep))

@@ -1,19 +1,24 @@
 """Order and equality of rows, as numbers: what the constraints that look at several rows share.
 
-Rows are ordered by `line_number` where they have one, else by id.
+Rows are ordered by `line_number` or `statement` where they have one, then by id.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.identity import LINE_NUMBER
+from omnigraph.engine.identity import LINE_NUMBER, STATEMENT
 from omnigraph.tables.columns import ID
 
 Numbers = npt.NDArray[np.int64]
+
+NO_NUMBER: Final = int(np.iinfo(np.int64).max)
+"""Stands for no line or statement: comes after all that are."""
 
 
 def line_of(rows: pa.Table, row: int) -> int | None:
@@ -21,18 +26,32 @@ def line_of(rows: pa.Table, row: int) -> int | None:
     return rows.column(LINE_NUMBER)[row].as_py() if LINE_NUMBER in rows.column_names else None
 
 
+def statement_of(rows: pa.Table, row: int) -> int | None:
+    """The statement that wrote a row last, if rows came from statements."""
+    return rows.column(STATEMENT)[row].as_py() if STATEMENT in rows.column_names else None
+
+
+def numbers_of(rows: pa.Table) -> Numbers | None:
+    """The lines or statements of rows; what has none comes last. None if rows came from neither."""
+    for name in (LINE_NUMBER, STATEMENT):
+        if name in rows.column_names:
+            return pc.fill_null(rows.column(name), NO_NUMBER).to_numpy()
+    return None
+
+
 def place_of(rows: pa.Table, row: int, by: str = ID) -> tuple[int, str]:
-    """What rows are compared by: the line, else the id."""
-    line = line_of(rows, row)
-    return (0, rows.column(by)[row].as_py() or "") if line is None else (line, "")
+    """What rows are compared by: the line or statement, then the id."""
+    numbers = numbers_of(rows)
+    return (0 if numbers is None else int(numbers[row])), rows.column(by)[row].as_py() or ""
 
 
 def ranks(rows: pa.Table) -> Numbers:
-    """A number for each row that orders rows: the line, else the rank of the id."""
+    """A number for each row that orders rows by line or statement, then by id."""
     if LINE_NUMBER in rows.column_names:
         return rows.column(LINE_NUMBER).to_numpy()
+    keys = [(name, "ascending") for name in (STATEMENT, ID) if name in rows.column_names]
     ranked = np.empty(len(rows), dtype=np.int64)
-    ranked[pc.sort_indices(rows, sort_keys=[(ID, "ascending")]).to_numpy()] = np.arange(len(rows))
+    ranked[pc.sort_indices(rows, sort_keys=keys).to_numpy()] = np.arange(len(rows))
     return ranked
 
 
@@ -41,8 +60,9 @@ def first_row(rows: pa.Table, bad: pa.Array | pa.ChunkedArray, by: str = ID) -> 
     if not pc.any(bad, min_count=0).as_py():
         return None
     places = np.flatnonzero(truths(bad))
-    if LINE_NUMBER in rows.column_names:
-        return int(places[np.argmin(rows.column(LINE_NUMBER).to_numpy()[places])])
+    numbers = numbers_of(rows)
+    if numbers is not None:
+        places = places[numbers[places] == numbers[places].min()]
     ids = pc.fill_null(rows.column(by).take(pa.array(places)), "")
     return int(places[pc.index(ids, pc.min(ids)).as_py()])
 

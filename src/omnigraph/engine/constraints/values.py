@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.constraints.order import first_row, place_of, truths
-from omnigraph.engine.constraints.violation import Violation, quoted, reporter, violation_at
+from omnigraph.engine.constraints.violation import Violation, quoted, reporter, shown_value, violation_at
 from omnigraph.engine.identity import derived_ids
 from omnigraph.lang.schema.catalog import CheckRule, EntityType, NodeType, Property, RangeRule
 from omnigraph.lang.types import FLOATS, Scalar
@@ -49,24 +49,24 @@ _Test = tuple[pa.ChunkedArray, Callable[[int], Violation]]
 def _value_tests(entity: EntityType, rows: pa.Table, embedded_later: bool) -> Iterator[_Test]:
     """Pairs of "which rows break it" and "the violation of one such row", the most telling first."""
     yield from _key_tests(entity, rows)
-    ranges: dict[str, RangeRule] = {}
-    checks: dict[str, list[CheckRule]] = {}
+    ranges: Sequence[RangeRule] = ()
+    checks: Sequence[CheckRule] = ()
     if isinstance(entity, NodeType):
-        ranges = {rule.property: rule for rule in entity.ranges}
-        for rule in entity.checks:
-            checks.setdefault(rule.property, []).append(rule)
+        ranges, checks = entity.ranges, entity.checks
     for each in entity.properties:
         column = rows.column(each.column)
         awaited = embedded_later and each.embed is not None
         if not each.type.nullable and not awaited and each.name not in entity.key:
             yield pc.is_null(column), reporter(entity, rows, each, "W001", "required", "a value is required")
         yield from _type_tests(entity, rows, each, column)
-        if each.name in ranges:
-            yield from _range_tests(entity, rows, each, column, ranges[each.name])
-        for rule in checks.get(each.name, []):
-            matches = pc.match_substring_regex(column, pattern=rule.pattern)
-            what = f'does not match @check "{rule.pattern}"'
-            yield pc.invert(matches), reporter(entity, rows, each, "W004", "check", what, shown=True)
+        for rule in ranges:
+            if rule.property == each.name:
+                yield from _range_tests(entity, rows, each, column, rule)
+        for rule in checks:
+            if rule.property == each.name:
+                matches = pc.match_substring_regex(column, pattern=rule.pattern)
+                what = f'does not match @check "{rule.pattern}"'
+                yield pc.invert(matches), reporter(entity, rows, each, "W004", "check", what, shown=True)
 
 
 def _key_tests(entity: EntityType, rows: pa.Table) -> Iterator[_Test]:
@@ -97,6 +97,8 @@ def _type_tests(entity: EntityType, rows: pa.Table, each: Property, column: pa.C
         outside = pc.invert(pc.is_in(column, value_set=pa.array(kind.variants, column.type)))
         what = f"is none of {', '.join(kind.variants)}"
         yield pc.and_(pc.is_valid(column), outside), reporter(entity, rows, each, "W002", "enum", what, shown=True)
+    if kind.kind == "vector":
+        yield _some_item_missing(column), reporter(entity, rows, each, "W009", "range", "an element is null")
     if kind.scalar in FLOATS:
         yield _not_all(column, pc.is_finite), reporter(entity, rows, each, "W009", "range", "is not finite")
     if kind.scalar in (Scalar.DATE, Scalar.DATETIME):
@@ -109,7 +111,7 @@ def _type_tests(entity: EntityType, rows: pa.Table, each: Property, column: pa.C
 def _range_tests(
     entity: EntityType, rows: pa.Table, each: Property, column: pa.ChunkedArray, rule: RangeRule
 ) -> Iterator[_Test]:
-    what = f"lies outside @range({each.name}, {_end(rule.low)}..{_end(rule.high)})"
+    what = f"lies outside @range({each.name}, {_end(rule.low, column.type)}..{_end(rule.high, column.type)})"
     report = reporter(entity, rows, each, "W003", "range", what, shown=True)
     if rule.low is not None:
         yield pc.less(column, pa.scalar(rule.low, column.type)), report
@@ -117,8 +119,8 @@ def _range_tests(
         yield pc.greater(column, pa.scalar(rule.high, column.type)), report
 
 
-def _end(bound: float | None) -> str:
-    return "" if bound is None else str(bound)
+def _end(bound: float | None, of: pa.DataType) -> str:
+    return "" if bound is None else shown_value(pa.chunked_array([pa.array([bound], of)]), 0)
 
 
 def _between(low: dt.date, high: dt.date) -> Callable[[pa.Array], pa.Array]:
@@ -136,15 +138,30 @@ def _not_all(column: pa.ChunkedArray, test: Callable[[pa.Array], pa.Array]) -> p
     return pa.chunked_array([_some_item_fails(chunk, test) for chunk in column.chunks], type=pa.bool_())
 
 
+def _some_item_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Rows whose list has an element that is null."""
+
+    def missing(lists: pa.Array) -> pa.Array:
+        items = pc.list_flatten(lists)
+        return _lists_of(lists, pc.is_null(items) if items.null_count else pa.array([], pa.bool_()))
+
+    return pa.chunked_array([missing(chunk) for chunk in column.chunks], type=pa.bool_())
+
+
 def _some_item_fails(lists: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """For each list, whether the test is false for an item; null items pass."""
     passed = pc.fill_null(test(pc.list_flatten(lists)), True)
-    bad = np.zeros(len(lists), dtype=bool)
-    if not pc.all(passed, min_count=0).as_py():
+    return _lists_of(lists, pc.invert(passed))
+
+
+def _lists_of(lists: pa.Array, marked: pa.Array) -> pa.Array:
+    """For each list, whether one of its items is marked; `marked` goes with the items that flattening keeps."""
+    found = np.zeros(len(lists), dtype=bool)
+    if pc.any(marked, min_count=0).as_py():
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-        parents = np.repeat(np.arange(len(lists)), lengths)  # of what flattening kept: null lists have no items
-        bad[parents[~truths(passed)]] = True
-    return pa.array(bad)
+        parents = np.repeat(np.arange(len(lists)), lengths)  # null lists have no items
+        found[parents[truths(marked)]] = True
+    return pa.array(found)
 
 
 def _has_items(kind: pa.DataType) -> bool:

@@ -8,9 +8,10 @@ from typing import Literal
 
 import pyarrow as pa
 
-from omnigraph.engine.constraints.order import line_of
+from omnigraph.engine.constraints.order import line_of, statement_of
 from omnigraph.errors import ConstraintViolation
 from omnigraph.lang.schema.catalog import EntityKind, EntityType, Property
+from omnigraph.query.encode.cells import cell_text, is_text
 from omnigraph.tables.columns import ID
 
 Constraint = Literal["required", "enum", "range", "check", "unique", "cardinality", "endpoint", "key"]
@@ -30,6 +31,7 @@ class Violation:
     entity_id: str | None = None
     property: str | None = None
     line_number: int | None = None
+    statement: int | None = None  # for the order only: a mutation's text has no numbers
 
     def error(self) -> ConstraintViolation:
         """The error of the public door, to be raised."""
@@ -46,14 +48,14 @@ class Violation:
 
 
 def first(violations: Iterable[Violation | None]) -> Violation | None:
-    """The first in record order, then by type name, then by id. Violations without a line come after those with one."""
+    """The first in record or statement order, then by type name, then by id. Those without a number come last."""
     found = [violation for violation in violations if violation is not None]
     return min(found, key=_place, default=None)
 
 
 def _place(violation: Violation) -> tuple[bool, int, str, str]:
-    line = violation.line_number
-    return line is None, line or 0, violation.type_name, violation.entity_id or ""
+    number = violation.statement if violation.line_number is None else violation.line_number
+    return number is None, number or 0, violation.type_name, violation.entity_id or ""
 
 
 def reporter(
@@ -67,7 +69,7 @@ def reporter(
     shown: bool = False,
 ) -> Callable[[int], Violation]:
     def report(row: int) -> Violation:
-        value = f"{shown_value(rows.column(each.column)[row].as_py())} " if shown else ""
+        value = f"{shown_value(rows.column(each.column), row)} " if shown else ""
         return violation_at(entity, rows, row, code, constraint, f"{value}{what}", each.name)
 
     return report
@@ -98,6 +100,7 @@ def violation_at(
         entity_id=entity_id,
         property=property_name,
         line_number=line,
+        statement=statement_of(rows, row),
     )
 
 
@@ -106,9 +109,15 @@ def placed(line: int | None, text: str) -> str:
 
 
 def quoted(text: str | None) -> str:
-    return "null" if text is None else shown_value(text)
+    return "null" if text is None else _bounded('"' + text.replace("\n", "\\n") + '"')
 
 
-def shown_value(value: object) -> str:
-    text = repr(value) if not isinstance(value, str) else '"' + value.replace("\n", "\\n") + '"'
+def shown_value(column: pa.ChunkedArray, row: int) -> str:
+    """One value as results and records spell it (languages.md 20)."""
+    value = column.slice(row, 1).combine_chunks()
+    texts: list[str | None] = (value if is_text(value.type) else cell_text(value)).to_pylist()
+    return quoted(texts[0]) if is_text(value.type) else _bounded(texts[0] or "null")
+
+
+def _bounded(text: str) -> str:
     return text if len(text) <= _SHOWN_VALUE else text[: _SHOWN_VALUE - 1] + "…"

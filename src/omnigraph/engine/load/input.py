@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, cast
@@ -42,8 +42,8 @@ def load_source(data: LoadInput, type: str | None) -> LoadSource | Frame:
         return Frame(type, pa.table(stream.read_all()))
     if type is not None:
         raise InvalidRequest("`type` goes with frames; records name their types themselves.", effects="none")
-    if isinstance(data, (str, PathLike, bytes, bytearray, memoryview)) or hasattr(data, "read"):
-        return cast("LoadSource", data)
+    if isinstance(data, (str, PathLike, memoryview, Sequence)) or hasattr(data, "read"):
+        return cast("LoadSource", data)  # a list stays one: it can be read again
     if isinstance(data, Mapping):
         raise InvalidRequest("One record is a mapping, a load is many: give a list of them.", effects="none")
     try:

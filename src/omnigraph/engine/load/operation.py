@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.ambient import random_bytes
@@ -19,6 +18,7 @@ from omnigraph.engine.load.batch import LoadBatch, TypeRows
 from omnigraph.engine.load.frames import read_frame
 from omnigraph.engine.load.input import Frame, LoadData
 from omnigraph.engine.load.records import read_records
+from omnigraph.engine.load.source import can_be_read_again
 from omnigraph.engine.lookups import NO_ADDRESSES, find_ids, one_array
 from omnigraph.engine.plan import Footprint, TypeChange, WritePlan
 from omnigraph.engine.progress import Progress, reporting
@@ -35,7 +35,9 @@ _REPEATS = 32
 
 
 class LoadOperation:
-    """One batch of records. The source is read with the first plan, under the schema of that base."""
+    """One batch of records. The source is read with the first plan, under the schema of that base; where a later base has
+    another schema it is read again, if it can be.
+    """
 
     def __init__(
         self,
@@ -67,33 +69,35 @@ class LoadOperation:
     def batch(self, snapshot: Snapshot) -> LoadBatch:
         """The records, with ids. Raises InvalidData, ConstraintViolation, LimitExceeded with line numbers.
 
-        Raises ReadSetConflict if the schema changed since they were read: their source can be read once only.
+        Raises ReadSetConflict if the schema changed since they were read and their source can be read once only.
         """
-        if self._read is None:
-            limits = self._core.limits.without_ceilings() if self.mode == "overwrite" else self._core.limits
-            if isinstance(self._source, Frame):
-                batch = read_frame(self._source, snapshot.catalog, limits)
-            else:
-                with reporting(self._progress, "load") as report:
-                    batch = read_records(
-                        self._source,
-                        snapshot.catalog,
-                        limits=limits,
-                        progress=report,
-                        accept_gzip=self._accept_gzip,
-                    )
-            batch = batch.with_ids(now_ms=self._now_ms, randomness=self._randomness)
-            self._read = snapshot.manifest.schema, batch
+        digest = snapshot.manifest.schema
+        if self._read is None or (self._read[0] != digest and self._can_be_read_again):
+            batch = self._records(snapshot).with_ids(now_ms=self._now_ms, randomness=self._randomness)
+            self._read = digest, batch
             self.loaded = tuple((each.entity, each.rows.num_rows) for each in batch.types)
         schema, batch = self._read
-        if schema != snapshot.manifest.schema:
+        if schema != digest:
             raise ReadSetConflict(
                 "The schema changed while the records were being read.",
                 member="schema",
                 expected=schema,
-                actual=snapshot.manifest.schema,
+                actual=digest,
             )
         return batch
+
+    @property
+    def _can_be_read_again(self) -> bool:
+        return isinstance(self._source, Frame) or can_be_read_again(self._source)
+
+    def _records(self, snapshot: Snapshot) -> LoadBatch:
+        limits = self._core.limits.without_ceilings() if self.mode == "overwrite" else self._core.limits
+        if isinstance(self._source, Frame):
+            return read_frame(self._source, snapshot.catalog, limits)
+        with reporting(self._progress, "load") as report:
+            return read_records(
+                self._source, snapshot.catalog, limits=limits, progress=report, accept_gzip=self._accept_gzip
+            )
 
     def plan(self, snapshot: Snapshot) -> WritePlan | None:
         """Raises KeyConflict, ConstraintViolation, StorageFailure, and what `batch` raises."""
@@ -101,13 +105,12 @@ class LoadOperation:
         if batch.records == 0:
             return None
         prepared = [self._prepared(snapshot, each) for each in batch.types]
-        finals = [FinalType(c.entity, rows, c.remove, c.overwrite, values_checked=True) for c, rows in prepared]
-        FinalState(snapshot, finals).check()
+        FinalState(snapshot, [final for _, final in prepared]).check()
         changes = tuple(change for change, _ in prepared)
         return WritePlan("load", changes, self._footprint(snapshot, changes))
 
-    def _prepared(self, snapshot: Snapshot, each: TypeRows) -> tuple[TypeChange, pa.Table]:
-        """The change of one type, and its rows with their line numbers."""
+    def _prepared(self, snapshot: Snapshot, each: TypeRows) -> tuple[TypeChange, FinalType]:
+        """The change of one type, and what the type will be then."""
         entity, rows = each.entity, each.rows
         if self.mode == "merge":
             rows = last_of_each_id(rows)
@@ -121,16 +124,13 @@ class LoadOperation:
             conflict = existing_id(entity, rows, pa.array(found.present))
             if conflict is not None:
                 raise conflict
-        if self.mode == "overwrite":
-            before = snapshot.row_count(entity.id)
-            counts = Counts(inserted=len(rows) - held, updated=held, deleted=before - held)
-            remove: np.ndarray = NO_ADDRESSES
-        else:
-            counts = Counts(inserted=len(rows) - held, updated=held)
-            remove = found.addresses[found.present]
-        stored = rows.drop_columns([LINE_NUMBER])
         overwrite = self.mode == "overwrite"
-        return TypeChange(entity, stored, remove, counts, overwrite=overwrite), rows
+        deleted = snapshot.row_count(entity.id) - held if overwrite else 0
+        counts = Counts(inserted=len(rows) - held, updated=held, deleted=deleted)
+        remove = NO_ADDRESSES if overwrite else found.addresses[found.present]
+        lines = None if overwrite else rows.column(LINE_NUMBER).to_numpy()[found.present]
+        change = TypeChange(entity, rows.drop_columns([LINE_NUMBER]), remove, counts, overwrite=overwrite)
+        return change, FinalType(entity, rows, remove, overwrite, values_checked=True, removed_by=lines)
 
     def _footprint(self, snapshot: Snapshot, changes: tuple[TypeChange, ...]) -> Footprint:
         footprint = Footprint()

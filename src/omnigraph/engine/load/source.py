@@ -18,7 +18,7 @@ import json
 import stat
 import zlib
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,6 +117,16 @@ def chunks(
             yield from _file_chunks(Blocks(file), None, limits, accept_gzip, chunk_bytes)
         case _:
             yield from _item_chunks(cast("Iterable[str | bytes | Mapping[str, Any]]", source), limits, chunk_bytes)
+
+
+def can_be_read_again(source: object) -> bool:
+    """Whether a second reading gives the records of the first: not so for open files and what is gone through once.
+
+    A pipe has a path too, and is empty the second time.
+    """
+    if isinstance(source, str | PathLike):
+        return path_of(cast("str | PathLike[str]", source)).is_file()
+    return isinstance(source, DigestedFile | Sequence)
 
 
 def _one_ahead(ready: Iterator[Chunk]) -> Iterator[Chunk]:

@@ -25,12 +25,14 @@ from omnigraph.tables.columns import ID, ROW_ADDRESS
 class _Gone:
     entity: EntityType
     addresses: np.ndarray = field(default_factory=lambda: NO_ADDRESSES)  # distinct
+    statements: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # the first that named each
     ids: list[pa.Array] = field(default_factory=list[pa.Array])
 
-    def add(self, addresses: np.ndarray) -> np.ndarray:
+    def add(self, addresses: np.ndarray, statement: int) -> np.ndarray:
         """Which of these are new, as a mask."""
         new = ~np.isin(addresses, self.addresses)
         self.addresses = np.concatenate([self.addresses, addresses[new]])
+        self.statements = np.concatenate([self.statements, np.full(int(new.sum()), statement, np.int64)])
         return new
 
 
@@ -39,19 +41,19 @@ def deletion_plan(snapshot: Snapshot, statements: Sequence[Delete], scope: Scope
     gone: dict[str, _Gone] = {}
     footprint = Footprint()
     catalog = snapshot.catalog
-    for statement in statements:
+    for number, statement in enumerate(statements, 1):
         kinds = catalog.nodes if statement.kind == "node" else catalog.edges
         entity = kinds[statement.type_name]
         footprint = footprint.with_mode(entity.id, "read")
         matched = rows_where(snapshot, entity, statement.where, scope.params, now=scope.now)
-        new = gone.setdefault(entity.id, _Gone(entity)).add(matched.column(ROW_ADDRESS).to_numpy())
+        new = gone.setdefault(entity.id, _Gone(entity)).add(matched.column(ROW_ADDRESS).to_numpy(), number)
         if isinstance(entity, NodeType):
             ids = one_array(matched.column(ID)).filter(pa.array(new))
             gone[entity.id].ids.append(ids)
             for edge in catalog.incident_edges(entity.name):
                 footprint = footprint.with_mode(edge.id, "read")
             for hanging in incident_edges(snapshot, entity.name, ids) if len(ids) else ():
-                gone.setdefault(hanging.edge.id, _Gone(hanging.edge)).add(hanging.addresses)
+                gone.setdefault(hanging.edge.id, _Gone(hanging.edge)).add(hanging.addresses, number)
     removed = {type_id: each for type_id, each in gone.items() if len(each.addresses)}
     if not removed:
         return None
@@ -68,4 +70,4 @@ def deletion_plan(snapshot: Snapshot, statements: Sequence[Delete], scope: Scope
 
 def _final(each: _Gone) -> FinalType:
     gone = pc.unique(pa.chunked_array(each.ids, pa.string())) if each.ids else None
-    return FinalType(each.entity, None, each.addresses, gone=gone)
+    return FinalType(each.entity, None, each.addresses, removed_by=each.statements, gone=gone)

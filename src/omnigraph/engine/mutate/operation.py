@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from omnigraph.ambient import random_bytes, ulid
+from omnigraph.engine.constraints import first, value_violation
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.load.limits import LoadLimits, too_many_entities
 from omnigraph.engine.mutate.deletes import deletion_plan
@@ -17,13 +18,13 @@ from omnigraph.engine.mutate.values import assigned
 from omnigraph.engine.mutate.working import WorkingType
 from omnigraph.engine.plan import Footprint, TypeChange, WritePlan
 from omnigraph.engine.receipts import as_datetime
-from omnigraph.engine.validate import FinalState, FinalType
-from omnigraph.errors import InvalidRequest
+from omnigraph.engine.validate import FinalState
+from omnigraph.errors import ConstraintViolation, InvalidRequest
 from omnigraph.lang.query.params import bind_params, choose_query
 from omnigraph.lang.query.parse import parse_file
 from omnigraph.lang.query.typed import Assignment, Delete, Insert, MutationQuery, Update
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
-from omnigraph.query.expressions import NoColumns, Scope, evaluate
+from omnigraph.query.expressions import Scope, constant_value
 from omnigraph.query.snapshot import Snapshot
 from omnigraph.tables.columns import DST, ID, SRC
 
@@ -131,21 +132,18 @@ class _Writing:
 
     def plan(self, query: MutationQuery) -> WritePlan | None:
         inserted: dict[str, list[str | None]] = {}  # ids by type, in statement order
-        for statement in query.statements:
-            match statement:
-                case Insert():
-                    self._insert(statement)
-                case Update():
-                    self._update(statement, inserted)
-                case Delete():
-                    raise AssertionError("deletes stand alone")
+        for number, statement in enumerate(query.statements, 1):
+            try:
+                self._run(number, statement, inserted)
+            except ConstraintViolation as refused:
+                raise self._earlier_violation() or refused from None
         for working in self._types.values():
             inserted.setdefault(working.entity.id, []).extend(working.pending_ids())
-        found = self._changes()
-        FinalState(self._snapshot, [FinalType(w.entity, w.rows, c.remove) for w, c in found]).check()
-        changes = tuple(change for _, change in found)
-        if not changes:
+        found = [each for each in (working.change() for working in self._types.values()) if each is not None]
+        if not found:
             return None
+        FinalState(self._snapshot, [final for _, final in found]).check()
+        changes = tuple(change for change, _ in found)
         for change in changes:
             self._check_size(change)
             self._footprint = self._footprint.with_rows(change, self._snapshot.catalog)
@@ -153,14 +151,24 @@ class _Writing:
         ids = tuple(str(next(taken[working.entity.id])) for working in self._order)
         return WritePlan("mutation", changes, self._footprint, affected=(self._nodes, self._edges), ids=ids)
 
-    def _changes(self) -> list[tuple[WorkingType, TypeChange]]:
-        found = ((working, working.change()) for working in self._types.values())
-        return [(working, change) for working, change in found if change is not None]
+    def _run(self, number: int, statement: Insert | Update | Delete, inserted: dict[str, list[str | None]]) -> None:
+        match statement:
+            case Insert():
+                self._insert(number, statement)
+            case Update():
+                self._update(number, statement, inserted)
+            case Delete():
+                raise AssertionError("deletes stand alone")
+
+    def _earlier_violation(self) -> ConstraintViolation | None:
+        """What the rows so far break by themselves: it comes before a value that can't even become part of a row."""
+        found = first(value_violation(working.entity, working.rows) for working in self._types.values())
+        return None if found is None else found.error()
 
     def _working(self, entity: EntityType) -> WorkingType:
         return self._types.setdefault(entity.id, WorkingType(self._snapshot, entity))
 
-    def _insert(self, statement: Insert) -> None:
+    def _insert(self, number: int, statement: Insert) -> None:
         catalog = self._snapshot.catalog
         entity = (catalog.nodes if statement.kind == "node" else catalog.edges)[statement.type_name]
         working = self._working(entity)
@@ -168,25 +176,26 @@ class _Writing:
         minted = None if entity.key else self._ids.mint()
         if minted is not None:
             row[ID] = minted
-        working.insert(row, minted=minted is not None)
+        working.insert(row, number, minted=minted is not None)
         self._order.append(working)
         if isinstance(entity, EdgeType):
             self._edges += 1
         else:
             self._nodes += 1
 
-    def _update(self, statement: Update, inserted: dict[str, list[str | None]]) -> None:
+    def _update(self, number: int, statement: Update, inserted: dict[str, list[str | None]]) -> None:
         entity = self._snapshot.catalog.nodes[statement.type_name]
         working = self._working(entity)
         inserted.setdefault(entity.id, []).extend(working.pending_ids())
         self._footprint = self._footprint.with_mode(entity.id, "read")
-        self._nodes += working.update(statement.where, self._scope, self._values(entity, statement.assignments))
+        values = self._values(entity, statement.assignments)
+        self._nodes += working.update(statement.where, self._scope, values, number)
 
     def _values(self, entity: EntityType, assignments: Iterable[Assignment]) -> dict[str, Any]:
         """Values by column."""
         values: dict[str, Any] = {}
         for each in assignments:
-            value = evaluate(each.value, NoColumns(), self._scope).as_py()
+            value = constant_value(each.value, self._scope)
             target = entity.property(each.property)
             if isinstance(entity, EdgeType) and target is None:
                 values[SRC if each.property == "from" else DST] = value

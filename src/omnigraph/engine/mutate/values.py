@@ -11,9 +11,11 @@ import struct
 from typing import Any
 
 from omnigraph.engine.constraints import Violation
+from omnigraph.engine.constraints.violation import quoted
 from omnigraph.errors import NotAvailable
 from omnigraph.lang.schema.catalog import EntityType, Property
 from omnigraph.lang.types import INTEGER_RANGE, Scalar
+from omnigraph.lang.values import float_text
 
 
 def assigned(entity: EntityType, target: Property, value: Any) -> Any:
@@ -23,8 +25,10 @@ def assigned(entity: EntityType, target: Property, value: Any) -> Any:
         return None
     if kind.kind == "enum":
         if value not in kind.variants:
-            raise _refused(entity, target, "W002", "enum", f"'{value}' is none of {', '.join(kind.variants)}")
+            raise _refused(entity, target, "W002", "enum", f"{quoted(value)} is none of {', '.join(kind.variants)}")
         return value
+    if kind.kind == "vector" and any(item is None for item in value):
+        raise _refused(entity, target, "W009", "range", "an element is null")
     if kind.kind in ("list", "vector"):
         return [_scalar(entity, target, kind.scalar, item) for item in value]
     return _scalar(entity, target, kind.scalar, value)
@@ -45,9 +49,13 @@ def _scalar(entity: EntityType, target: Property, scalar: Scalar, value: Any) ->
         if scalar is Scalar.F32:
             number = _as_f32(number)
         if not math.isfinite(number):
-            raise _refused(entity, target, "W009", "range", f"{value} is out of the range of {scalar}")
+            raise _refused(entity, target, "W009", "range", f"{_number_text(value)} is out of the range of {scalar}")
         return number
     return value
+
+
+def _number_text(value: float) -> str:
+    return float_text(value) if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
 def _as_f32(number: float) -> float:

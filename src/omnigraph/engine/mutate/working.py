@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.constraints import last_of_each_id
-from omnigraph.engine.identity import with_derived_ids
+from omnigraph.engine.identity import STATEMENT, with_derived_ids
 from omnigraph.engine.lookups import find_ids, one_array
 from omnigraph.engine.plan import TypeChange
+from omnigraph.engine.validate import FinalType
 from omnigraph.lang.query.typed import Expr
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.manifest.model import Counts
@@ -32,16 +33,17 @@ class WorkingType:
         self.snapshot = snapshot
         self.entity = entity
         self.schema = table_schema(entity)
-        self._open_schema = pa.schema([self.schema.field(i).with_nullable(True) for i in range(len(self.schema.names))])
+        fields = [self.schema.field(place).with_nullable(True) for place in range(len(self.schema.names))]
+        self._open_schema = pa.schema([*fields, pa.field(STATEMENT, pa.int64())])
         self._pending: list[dict[str, Any]] = []
         self._overlay = self._open_schema.empty_table()
         self._minted: set[str] = set()
 
-    def insert(self, row: dict[str, Any], *, minted: bool) -> None:
+    def insert(self, row: dict[str, Any], statement: int, *, minted: bool) -> None:
         """One more row, by column. A keyed row has no id yet. A later row with the same id wins."""
         if minted:
             self._minted.add(row[ID])
-        self._pending.append(row)
+        self._pending.append({**row, STATEMENT: statement})
 
     def pending_ids(self) -> list[str | None]:
         """Ids of the rows inserted since the last look, in order; None where a key member is null."""
@@ -55,7 +57,7 @@ class WorkingType:
         self._overlay = last_of_each_id(pa.concat_tables([self._overlay, rows]))
         return rows.column(ID).to_pylist()
 
-    def update(self, where: Expr, scope: Scope, values: dict[str, Any]) -> int:
+    def update(self, where: Expr, scope: Scope, values: dict[str, Any], statement: int) -> int:
         """Give these values (by column) to every row whose `where` is true; how many there were."""
         self._flush()
         overlay = self._overlay
@@ -66,7 +68,7 @@ class WorkingType:
             hidden = pc.is_in(from_base.column(ID), value_set=one_array(overlay.column(ID)))
             from_base = from_base.filter(pc.invert(hidden))
         matched = pa.concat_tables([overlay.filter(hits), self._completed(from_base)])
-        for column, value in values.items():
+        for column, value in {**values, STATEMENT: statement}.items():
             place = self._open_schema.get_field_index(column)
             field = self._open_schema.field(place)
             repeated = pa.array([value], field.type).take(pa.array(np.zeros(matched.num_rows, np.int64)))
@@ -83,24 +85,28 @@ class WorkingType:
 
     @property
     def rows(self) -> pa.Table:
+        """New and changed rows, with the statement that wrote each last."""
         self._flush()
         return self._overlay
 
-    def change(self) -> TypeChange | None:
-        """What is to be written; None if nothing is."""
+    def change(self) -> tuple[TypeChange, FinalType] | None:
+        """What is to be written, and what the type will be then; None if nothing is."""
         rows = self.rows
         if rows.num_rows == 0:
             return None
-        ids = one_array(rows.column(ID))
+        old = rows.select([ID, STATEMENT])
         if self._minted:
-            ids = ids.filter(pc.invert(pc.is_in(ids, value_set=pa.array(sorted(self._minted), pa.string()))))
-        found = find_ids(self.snapshot, self.entity, ids)
+            minted = pa.array(sorted(self._minted), pa.string())
+            old = old.filter(pc.invert(pc.is_in(old.column(ID), value_set=minted)))
+        found = find_ids(self.snapshot, self.entity, one_array(old.column(ID)))
         replaced = found.addresses[found.present]
         updated = len(replaced)
-        return TypeChange(
+        change = TypeChange(
             entity=self.entity,
-            rows=rows,
+            rows=rows.drop_columns([STATEMENT]),
             remove=replaced,
             counts=Counts(inserted=rows.num_rows - updated, updated=updated),
-            made_ids=len(ids) == 0,
+            made_ids=len(old) == 0,
         )
+        statements = old.column(STATEMENT).to_numpy()[found.present]
+        return change, FinalType(self.entity, rows, replaced, removed_by=statements)

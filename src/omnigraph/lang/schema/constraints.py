@@ -189,12 +189,15 @@ def _re2() -> Any:
 
 
 def cardinality(rules: tuple[CardDecl, ...], faults: Faults) -> tuple[int, int | None]:
-    """The bounds of an edge's `@card`, `0..` without one."""
+    """The bounds of an edge's `@card`, `0..` without one. Edges are counted in 64 bits, so are the bounds."""
     if not rules:
         return (0, None)
     first, *others = rules
     if others:
         raise faults.refusal("S010", others[0].span, "a second `@card`", expected="one `@card` per edge")
+    most = INTEGER_RANGE[Scalar.I64][1]
+    if max(first.low, first.high or 0) > most:
+        raise faults.refusal("S010", first.span, "a bound beyond what can be counted", expected=f"at most {most}")
     if first.high is not None and first.low > first.high:
         message = f"no number lies in {first.low}..{first.high}"
         raise faults.refusal("S010", first.span, message, expected="low ≤ high")

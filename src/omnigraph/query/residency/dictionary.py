@@ -111,9 +111,13 @@ class KeyDictionary:
         return self._tiers.tail.end
 
     def find(self, keys: pa.Array | pa.ChunkedArray) -> np.ndarray:
-        """int32 vertex numbers of non-null String keys, −1 for a key never seen."""
+        """int32 vertex numbers of String keys, −1 for a key never seen and for null."""
         tiers = self._tiers
         values = _flat(keys)
+        if values.null_count:
+            found = np.full(len(values), -1, np.int32)
+            found[values.is_valid().to_numpy(zero_copy_only=False)] = self.find(values.drop_null())
+            return found
         if len(values) < 64:
             return tiers.find(values)
         coded = values.dictionary_encode()

@@ -139,6 +139,10 @@ class EdgeRows:
 
     def find(self, ids: pa.Array) -> np.ndarray:
         """int64 row numbers of edges by id, −1 where this version has none. Makes the ids resident. Raises StorageFailure."""
+        if ids.null_count:
+            found = np.full(len(ids), -1, np.int64)
+            found[ids.is_valid().to_numpy(zero_copy_only=False)] = self.find(ids.drop_null())
+            return found
         self.columns.load([ID_FIELD])
         column = self.columns.get(ID)
         rows = np.full(len(ids), -1, np.int64)
