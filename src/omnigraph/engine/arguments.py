@@ -67,7 +67,6 @@ def checked_input(data: LoadInput) -> LoadInput:
         raise InvalidRequest(
             "`data` is a path, an open file, an iterable of records or lines, or a frame; this is none of them"
             f" ({_kind(data)}).",
-            effects="none",
         )
     return data
 
@@ -114,7 +113,7 @@ def checked_time(moment: dt.datetime | None, name: str) -> int | None:
 def checked_message(message: str | None) -> str | None:
     """Raises InvalidRequest for a note that is no Unicode text or above 1,024 bytes."""
     if message is not None and len(text_bytes(message, "A message")) > MESSAGE_BYTES_MAX:
-        raise InvalidRequest(f"A message has at most {MESSAGE_BYTES_MAX:,} bytes.", effects="none")
+        raise InvalidRequest(f"A message has at most {MESSAGE_BYTES_MAX:,} bytes.")
     return message
 
 
@@ -135,11 +134,11 @@ def check_text(value: object, name: str, *, code: str | None = None) -> None:
 def text_bytes(value: object, what: str) -> bytes:
     """The text in UTF-8. Raises InvalidRequest, which begins with `what`, for anything that is no Unicode text."""
     if not isinstance(value, str):
-        raise InvalidRequest(f"{what} is a text, not {type(value).__name__}.", effects="none")
+        raise InvalidRequest(f"{what} is a text, not {type(value).__name__}.")
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise InvalidRequest(f"{what} holds half of a surrogate pair, which is no text.", effects="none") from None
+        raise InvalidRequest(f"{what} holds half of a surrogate pair, which is no text.") from None
 
 
 def _kind(value: object) -> str:
@@ -148,4 +147,4 @@ def _kind(value: object) -> str:
 
 def _check(value: object, kind: type, rule: str, *, code: str | None = None) -> None:
     if not isinstance(value, kind):
-        raise InvalidRequest(f"{rule}, not {_kind(value)}.", code=code, effects="none")
+        raise InvalidRequest(f"{rule}, not {_kind(value)}.", code=code)
