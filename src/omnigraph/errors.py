@@ -22,7 +22,7 @@
     ├── Busy                        429, 503: nothing started
     ├── OutcomeUnknown              the publication may or may not have landed
     ├── StorageFailure              a storage request failed; nothing was published
-    ├── InternalError, RecoveryRequired
+    ├── InternalError, RecoveryRequired, KeyOutcomeUnknown
     └── NotServed, ContractMismatch, ExpectedOne, LockHeld, FormatMismatch   client side or direct
 
 An error answers two questions: did it happen (`effects`), and what may I do now (`retry`).
@@ -33,7 +33,7 @@ or the text of a lower library's error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -74,6 +74,15 @@ class DiagnosticLike(Protocol):
 
     @property
     def message(self) -> str: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class OutcomeLike(Protocol):
+    """What became of an attempted commit (`omnigraph.engine.receipts.Outcome`)."""
+
+    @property
+    def outcome(self) -> Literal["published", "superseded", "undetermined"]: ...
 
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -121,6 +130,19 @@ class OmnigraphError(Exception):
         self.details: Any = details
         self.retry_after = retry_after
         self.request_id = request_id
+
+    def of_write(self, *, staged: bool) -> None:
+        """Say what is known, if this ended a write without a word on effects. `staged`: the write may have sent something.
+
+        The typed errors of a write are raised before anything could become visible, or say otherwise. A fault of the
+        program says nothing by itself: once staging had begun nobody knows which step was the last.
+        """
+        if self.effects is not None:
+            return
+        if staged and isinstance(self, (InternalError, RecoveryRequired)):
+            self.effects, self.retry = "unknown", "reconcile"
+        else:
+            self.effects = "none"
 
     def to_dict(self) -> dict[str, Any]:
         """The error body of the wire, without nulls: `error`, `code`, `status`, `retry`, `effects`, `request_id`, detail."""
@@ -353,8 +375,8 @@ class Busy(OmnigraphError, code="too_many_requests", status=429, retry="retry"):
 class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
     """The publication may or may not have landed.
 
-    `branch`, `base_commit_id` and `graph_commit_id` say where to look; the commit outcome call turns final with the
-    branch's next write.
+    `branch`, `base_commit_id` and `graph_commit_id` say where to look; `resolve` looks. The answer turns final with the
+    branch's next write. `cls` is the class of the last failure, if one was seen.
     """
 
     ADVICE: ClassVar[str] = (
@@ -372,6 +394,8 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
         graph_commit_id: str | None,
         graph_id: str | None = None,
         idempotency_key: str | None = None,
+        cls: StorageClass | None = None,
+        ask: Callable[[float], OutcomeLike] | None = None,
     ) -> None:
         details: dict[str, Any] = {
             "kind": kind,
@@ -385,10 +409,23 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
         }
         if idempotency_key is not None:
             details["idempotency_key"] = idempotency_key
-        super().__init__(message, effects="unknown", detail_key="outcome_unknown", details=details)
+        code = "initialization_unknown" if kind == "init" else None
+        super().__init__(message, code=code, effects="unknown", detail_key="outcome_unknown", details=details)
         self.branch = branch
         self.base_commit_id = base_commit_id
         self.graph_commit_id = graph_commit_id
+        self.cls = cls
+        self._ask = ask
+
+    def resolve(self, wait: float = 0.0) -> OutcomeLike:
+        """What became of the attempted commit: `published`, `superseded`, or `undetermined` after `wait` seconds.
+
+        It asks and writes nothing. Raises InvalidRequest where no commit was attempted (creating or deleting a branch: the
+        list of branches tells, after the branch's next write).
+        """
+        if self._ask is None:
+            raise InvalidRequest("No commit was attempted: the list of branches tells what became of this.")
+        return self._ask(wait)
 
 
 _TRANSIENT = {StorageClass.THROTTLED, StorageClass.TIMEOUT, StorageClass.CONNECTION, StorageClass.SERVER_ERROR}
@@ -425,6 +462,16 @@ class InternalError(OmnigraphError):
 
 class RecoveryRequired(OmnigraphError, code="recovery_required", status=503):
     """Storage holds a result that this process could not take over."""
+
+
+class KeyOutcomeUnknown(OmnigraphError, code="key_outcome_unknown", status=503, retry="recover"):
+    """An earlier write to the same reused storage key is unsettled: nothing was sent, and nothing will be until a clean
+    shutdown of this process. Other keys are not affected.
+    """
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        fields.setdefault("effects", "none")
+        super().__init__(message, **fields)
 
 
 class NotServed(OmnigraphError, code="not_served", status=400, retry="fix"): ...

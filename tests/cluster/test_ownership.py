@@ -176,3 +176,47 @@ def test_a_cluster_that_comes_to_be_later_is_noticed(tmp_path: Path) -> None:
     graph = omnigraph.init(tmp_path / "graphs" / "atlas.omni", schema=SCHEMA)
     with acquire(str(tmp_path)), pytest.raises(LockHeld):
         graph.mutate(INSERT, c="A")
+
+
+# --- keys whose last write is undecided (cluster.md 8)
+
+
+LEAVER = """
+import sys
+from omnigraph.cluster.ownership import acquire
+with acquire(sys.argv[1]) as ownership:
+    ownership.poisoned.add("__cluster/state.json")
+print("left", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_clean_end_with_a_poisoned_key_does_not_release_the_lock(tmp_path: Path) -> None:
+    leaver = subprocess.Popen(
+        [sys.executable, "-c", LEAVER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=CHECKOUT,
+    )
+    with leaver:
+        assert leaver.stdout is not None
+        assert leaver.stdout.readline() == "left\n"
+        with pytest.raises(LockHeld, match=f"process {leaver.pid}"):
+            acquire(str(tmp_path))
+        _, told = leaver.communicate("", timeout=60)
+    assert leaver.returncode == 0
+    assert told == "cluster lock retained reason=poisoned key poisoned_keys=1\n"
+    with acquire(str(tmp_path)):
+        pass
+
+
+def test_a_retained_lock_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ownership = acquire("s3://harbour/quay")
+    ownership.retain("containment")
+    ownership.poisoned.add("k")
+    ownership.release()
+    assert [record.getMessage() for record in caplog.records] == [
+        "cluster lock retained reason=containment poisoned_keys=0"
+    ]

@@ -15,26 +15,45 @@ from pathlib import Path
 from typing import Self
 
 from omnigraph.cluster.layout import CLUSTER_FOLDER, GRAPH_SUFFIX, GRAPHS_FOLDER
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import LockHeld, StorageClass, StorageFailure, StoragePhase
+from omnigraph.store.reused import PoisonedKeys
 from omnigraph.store.uri import LocalRoot, parse_root
+
+_LOGGER = "omnigraph.cluster"
 
 LOCK_KEY = f"{CLUSTER_FOLDER}/.oslock"
 
 
 class Ownership:
-    """The right to write a root, held until `release`. `sole` says whether no other process can have it too."""
+    """The right to write a root, held until `release`. `sole` says whether no other process can have it too.
+
+    `poisoned`: reused keys of the root whose last write is undecided. With one of them the lock is not released, not by an
+    end in good order either (cluster.md 8): it goes with the process.
+    """
 
     def __init__(self, descriptor: int | None) -> None:
+        self.poisoned = PoisonedKeys()
         self._descriptor = descriptor
+        self._retained = False
 
     @property
     def sole(self) -> bool:
         return self._descriptor is not None
 
     def release(self) -> None:
-        if self._descriptor is not None:
+        """Let others have it, unless it was retained or a key is poisoned."""
+        if len(self.poisoned):
+            self.retain("poisoned key")
+        if self._descriptor is not None and not self._retained:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def retain(self, reason: str) -> None:
+        """Keep it for as long as this process lives: what it sent last may still act."""
+        if not self._retained:
+            self._retained = True
+            log_event(_LOGGER, "warning", "cluster lock retained", reason=reason, poisoned_keys=len(self.poisoned))
 
     def __enter__(self) -> Self:
         return self
