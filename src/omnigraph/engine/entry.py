@@ -12,6 +12,7 @@ from typing import Protocol
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.judge import OtherLife, PrepareAgain
 from omnigraph.engine.plan import WritePlan
+from omnigraph.engine.replay import FreshKey
 from omnigraph.engine.staging import StagedPlan
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.model import Commit, Idempotency, Manifest
@@ -44,6 +45,11 @@ class WriteRequest:
     if_commit: str | None = None
     idempotency: Idempotency | None = None
     idempotency_key: str | None = None  # the caller's own words, for the answer of an unknown outcome
+
+    @property
+    def key_is_new(self) -> bool:
+        """No commit up to the first base can have this key: it need not be looked up there."""
+        return isinstance(self.idempotency_key, FreshKey)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,15 @@ from omnigraph.manifest.model import Commit, Idempotency, Manifest
 _KEY_LENGTH_MAX = 128
 
 
+class FreshKey(str):
+    """A key that this process has just made up for one request, so that nobody can have used it before.
+
+    It is stored like any other, and looked for only in what was published after the request began.
+    """
+
+    __slots__ = ()
+
+
 def idempotency(
     key: str | None, *, actor: str | None, operation: str, arguments: Mapping[str, object]
 ) -> Idempotency | None:

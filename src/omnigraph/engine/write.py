@@ -64,7 +64,8 @@ class _Writing:
             head = core.head(request.branch)
             if first is not None and head.life != first.life:
                 raise self._other_life(first)
-            replayed = find_replay(core, head, request.idempotency, base=seen)
+            unused = first is None and request.key_is_new  # storage.md 4: what was just made up is not looked up
+            replayed = None if unused else find_replay(core, head, request.idempotency, base=seen)
             if replayed is not None:
                 return Written(replayed, head.manifest, None, replayed=True)
             check_condition(request.if_commit, head)
