@@ -24,6 +24,7 @@ from omnigraph.cli.errors import (
     exit_code,
     failure_body,
 )
+from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import (
     BranchNotFound,
@@ -41,7 +42,7 @@ from omnigraph.errors import (
     StorageFailure,
     StoragePhase,
 )
-from omnigraph.store.faults import FaultStore, LoseAfter, LoseBefore, Refuse, Rule, Throttle
+from omnigraph.store.faults import FaultStore, LoseAfter, LoseBefore, Meanwhile, Refuse, Rule, Throttle
 from omnigraph.store.open import open_store
 from support.command_line import Run
 
@@ -75,8 +76,8 @@ TABLE: list[tuple[OmnigraphError, Progressed, int, tuple[str, str, str]]] = [
     (Busy("x", effects="none", retry_after=1), SENT, 75, ("not_started", "none", "retry")),
     (UNKNOWN, SENT, 1, ("unknown", "unknown", "reconcile")),
     (InternalError("x", effects="unknown", retry="reconcile"), SENT, 1, ("unknown", "unknown", "reconcile")),
-    (Interrupted(write_sent=True), SENT, 130, ("unknown", "unknown", "reconcile")),
-    (Interrupted(write_sent=False), NOT_SENT, 130, ("not_started", "none", "retry")),
+    (Interrupted(staged=True), SENT, 130, ("unknown", "unknown", "reconcile")),
+    (Interrupted(staged=False), NOT_SENT, 130, ("not_started", "none", "retry")),
 ]
 
 
@@ -208,22 +209,37 @@ def test_a_branch_whose_fate_is_unknown_has_its_line_too(
     assert failed.err.splitlines()[-1].strip().startswith(next_line.format(harbour))
 
 
-def test_ctrl_c_during_a_write_is_no_proof_of_anything(
-    run: Run, harbour: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*args: Any, **options: Any) -> Any:
-        raise KeyboardInterrupt
+def interrupt() -> None:
+    raise KeyboardInterrupt
 
-    monkeypatch.setattr(Graph, "mutate", interrupted)
+
+def fault() -> None:
+    raise ZeroDivisionError("a secret value")
+
+
+def test_ctrl_c_once_a_write_has_begun_to_stage_is_no_proof_of_anything(
+    run: Run, harbour: Path, scripted: Callable[..., None]
+) -> None:
+    scripted(manifest(Meanwhile(before=interrupt)))
     ended = run("mutate", "--store", harbour, "-e", RENAME)
     assert ended.code == 130
     assert "--idempotency-key" in ended.err.splitlines()[-1]
     as_json = run("mutate", "--store", harbour, "-e", RENAME, "--json")
-    assert as_json.json["command_outcome"]["execution"] == "unknown"
+    assert as_json.json["command_outcome"] == {"execution": "unknown", "effects": "unknown", "action": "reconcile"}
+
+
+def test_ctrl_c_before_a_write_has_begun_to_stage_changed_nothing(
+    run: Run, harbour: Path, scripted: Callable[..., None]
+) -> None:
+    scripted(Rule(Meanwhile(after=interrupt), verb="read", key="__manifest/", times=NEVER))
+    ended = run("mutate", "--store", harbour, "-e", RENAME, "--json")
+    assert ended.code == 130
+    assert (ended.json["effects"], ended.json["retry"]) == ("none", "retry")
 
 
 def test_an_apply_of_a_cluster_may_simply_be_repeated(run: Run, cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: Any, **options: Any) -> Any:
+        staging_begins()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(omnigraph.cluster.apply, "apply", interrupted)
@@ -248,7 +264,16 @@ def test_a_fault_of_the_program_is_one_line_and_frames_on_demand(
     assert "a secret value" not in short.err + long.err
 
 
-def test_an_unexpected_fault_after_a_write_was_sent_proves_nothing(
+def test_an_unexpected_fault_of_a_write_proves_nothing_once_it_has_begun_to_stage(
+    run: Run, harbour: Path, scripted: Callable[..., None]
+) -> None:
+    scripted(manifest(Meanwhile(after=fault)))
+    body = run("mutate", "--store", harbour, "-e", RENAME, "--json").json
+    assert body["command_outcome"] == {"execution": "unknown", "effects": "unknown", "action": "reconcile"}
+    assert "secret" not in str(body)
+
+
+def test_an_unexpected_fault_of_a_write_before_that_did_nothing(
     run: Run, harbour: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: Any, **options: Any) -> Any:
@@ -256,4 +281,4 @@ def test_an_unexpected_fault_after_a_write_was_sent_proves_nothing(
 
     monkeypatch.setattr(Graph, "mutate", broken)
     body = run("mutate", "--store", harbour, "-e", RENAME, "--json").json
-    assert body["command_outcome"] == {"execution": "unknown", "effects": "unknown", "action": "reconcile"}
+    assert body["command_outcome"] == {"execution": "finished", "effects": "none", "action": "recover"}

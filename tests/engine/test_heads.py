@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manifest.samples import fork, head, published_chain, put
+from manifest.samples import follow, fork, head, published_chain, put
 from omnigraph.engine.heads import Heads
 from omnigraph.manifest.builder import deletion
 from omnigraph.manifest.chain import KnownHead, NoHead
@@ -64,5 +64,15 @@ def test_after_an_unknown_outcome_storage_is_asked(store: FaultStore) -> None:
     heads.mark_uncertain("free", 0)
     assert asked(store, heads, "free")[0] > 0
     assert asked(store, heads, "other")[0] == 0
-    heads.distrust()
-    assert asked(store, heads, "other")[0] > 0
+
+
+def test_a_version_that_was_seen_above_the_head_in_memory_makes_it_ask_again(store: FaultStore) -> None:
+    heads = Heads(store, SteppingClock(), owner=True)
+    known = heads.state("main")
+    heads.shown("main", known.version)
+    assert asked(store, heads, "main") == (0, known)
+    put(store.inner, follow(known, 9))  # type: ignore[arg-type]
+    heads.shown("main", known.version + 1)
+    count, head = asked(store, heads, "main")
+    assert (count > 0, head.version) == (True, known.version + 1)  # type: ignore[attr-defined]
+    assert asked(store, heads, "main")[0] == 0

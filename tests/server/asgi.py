@@ -64,6 +64,7 @@ CODES: Mapping[str, Mapping[int, set[str]]] = {
     "outcome_unknown": {500: {"reconcile"}},
     "server_draining": {503: {"retry"}},
     "graph_unavailable": {503: {"retry", "recover"}},
+    "recovery_required": {503: {"recover"}},
     "query_timeout": {504: {"fix"}},
 }
 WAITS = {429, 503}  # statuses that say when to come again, unless someone must act first

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,10 +104,15 @@ def _named(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def running(cluster: Path | str, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[Running]:
+def running(
+    cluster: Path | str,
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = PROGRAM,
+) -> Iterator[Running]:
     """A server that listens and has opened its graphs."""
     command = [
-        *PROGRAM,
+        *program,
         "--cluster",
         str(cluster),
         "--unauthenticated",

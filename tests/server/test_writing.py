@@ -6,18 +6,21 @@ import asyncio
 import gzip
 import threading
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 import omnigraph
 from omnigraph.engine import graph as engine_graph
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.opening import open_core
 from omnigraph.errors import InternalError, StorageClass
+from omnigraph.manifest.ids import CommitId
 from omnigraph.store.faults import FaultStore, LandLate, LoseBefore, Meanwhile, Refuse, Rule
 from omnigraph.store.open import open_store
 from server.asgi import Reply, done, refused
@@ -30,6 +33,7 @@ INSERT = {"query": 'query add() { insert Port { code: "A" } }'}
 CLAIM = {"query": 'query claim() { update Port set { name: "taken" } where code = "A" }'}
 LINE = '{"type": "Port", "data": {"code": "A"}}\n'
 MANIFEST = "__manifest/"
+CODES = "query codes() { match { $p: Port } return { $p.code as c } order { c } }"
 
 
 # --- refusals, and that nothing was done
@@ -360,46 +364,121 @@ def test_a_failed_read_fails_alone(faulty: Faulty) -> None:
     refused(served.get(f"/graphs/atlas/commits/{unknown}"), 404, "commit_not_found")
 
 
-@pytest.mark.parametrize(
-    "raised", [ZeroDivisionError("s3://secret"), KeyError("secret"), InternalError("x", effects=None)]
-)
-def test_a_fault_of_the_program_in_a_write_is_unknown_and_tells_nothing(
-    served: Served, root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], raised: Exception
-) -> None:
-    """The commit may stand: here it does. What this process believed of heads is not believed any more."""
-    really = engine_graph.write
+# --- faults of the program (storage.md 5)
 
-    def breaks(*given: Any) -> Any:
-        really(*given)
+
+def breaking_after(really: Callable[..., Any], raised: BaseException) -> Callable[..., Any]:
+    def breaks(*given: Any, **named: Any) -> Any:
+        really(*given, **named)
         raise raised
 
-    with monkeypatch.context() as patched:
-        patched.setattr(engine_graph, "write", breaks)
+    return breaks
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (ZeroDivisionError("s3://secret"), "X1"),
+        (KeyError("secret"), "X1"),
+        (InternalError("x", effects=None), "X4"),
+    ],
+)
+def test_a_fault_of_the_program_after_staging_began_is_unknown_tells_nothing_and_closes_admission(
+    served: Served,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    raised: Exception,
+    reason: str,
+) -> None:
+    """The commit may stand: here it does."""
+    with monkeypatch.context() as patched, capture_logs() as logs:
+        patched.setattr(engine_graph, "write", breaking_after(engine_graph.write, raised))
         reply = served.post(MUTATE, INSERT, x_request_id="mine")
     error = refused(reply, 500, "internal", effects="unknown")
     assert (error["retry"], error["request_id"]) == ("reconcile", "mine")
-    assert "secret" not in str(error)
+    assert served.operations.contained == reason
+    refused(served.insert("B"), 503, "server_draining", effects="none")
+    refused(served.get("/graphs/atlas/branches"), 503, "server_draining")
+    assert served.get("/readyz").json()["status"] == "draining"
+    told = {line["event"]: line for line in logs}
+    assert told["engine failure without definite completion evidence"] == {
+        "event": "engine failure without definite completion evidence",
+        "log_level": "warning",
+        "class": "unknown",
+        "scoped_to_keys": False,
+        "status": 500,
+        "graph": "atlas",
+        "request_id": "mine",
+    }
+    assert told["owned write ended without a definite outcome"] == {
+        "event": "owned write ended without a definite outcome",
+        "log_level": "error",
+        "status": 500,
+        "contained_process": True,
+        "graph": "atlas",
+        "request_id": "mine",
+    }
+    assert told["admission closed"] == {"event": "admission closed", "log_level": "error", "reason": reason}
     out, err = capfd.readouterr()
-    assert "secret" not in out + err
+    assert "secret" not in str(error) + out + err + str(logs)
+    assert omnigraph.open(root / "graphs" / "atlas.omni").query(CODES).scalars() == ["A"]
+
+
+@pytest.mark.parametrize("raised", [ZeroDivisionError("secret"), InternalError("x", effects=None)])
+def test_a_fault_of_the_program_before_staging_did_nothing_and_no_more(
+    served: Served, monkeypatch: pytest.MonkeyPatch, raised: Exception
+) -> None:
+    def breaks(*given: Any) -> Any:
+        raise raised
+
+    with monkeypatch.context() as patched, capture_logs() as logs:
+        patched.setattr(MutateOperation, "plan", breaks)
+        error = refused(served.post(MUTATE, INSERT), 500, "internal", effects="none")
+    assert error["retry"] == "recover"
+    assert served.operations.contained is None
+    assert "admission closed" not in [line["event"] for line in logs]
+    done(served.post(MUTATE, INSERT))
     assert served.codes() == ["A"]
 
 
-def test_after_a_fault_storage_is_asked_and_not_memory(
+def test_a_publication_that_memory_can_not_take_over_stops_the_process_and_stands(
     served: Served, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def elsewhere(*given: Any) -> Any:
-        omnigraph.open(root / "graphs" / "atlas.omni").mutate(INSERT["query"])
-        raise ZeroDivisionError
+    heads = served.registry.graph("atlas").core.heads
+
+    def full(head: object) -> Any:
+        raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr("omnigraph.server.routes.writing.body", lambda *_, **__: _nothing())
-        patched.setattr(engine_graph, "load_source", elsewhere)
-        refused(served.load(f"{NDJSON}?mode=append", LINE), 500, "internal", effects="unknown")
-    assert served.codes() == ["A"], "a publication that this process never saw"
+        patched.setattr(heads, "adopt", full)
+        error = refused(served.post(MUTATE, INSERT), 503, "recovery_required", effects="unknown")
+    assert error["retry"] == "recover"
+    told = error["recovery_required"]
+    assert (served.operations.contained, told["reason"]) == ("X3", "not_adopted")
+    graph = omnigraph.open(root / "graphs" / "atlas.omni")
+    assert graph.head.graph_commit_id == told["operation_id"]
+    assert heads.current("main").manifest.head_commit.id == CommitId.parse(told["operation_id"]), "storage was asked"
 
 
-async def _nothing() -> bytes:
-    return b""
+def test_an_unknown_outcome_is_no_reason_to_stop(faulty: Faulty) -> None:
+    faulty.publish_with(LoseBefore(), times=5)
+    with capture_logs() as logs:
+        refused(faulty.served.post(MUTATE, INSERT), 500, "outcome_unknown", effects="unknown")
+    assert faulty.served.operations.contained is None
+    [ended] = [line for line in logs if line["event"] == "owned write ended without a definite outcome"]
+    assert (ended["log_level"], ended["status"], ended["contained_process"]) == ("warning", 500, False)
+    [failed] = [line for line in logs if line["event"] == "engine failure without definite completion evidence"]
+    assert (failed["class"], failed["request_id"]) == ("timeout", ended["request_id"])
+    done(faulty.served.post(MUTATE, INSERT))
+
+
+@pytest.mark.parametrize("fault", [Refuse(StorageClass.DENIED), Refuse(StorageClass.CONNECTION, sent=False)])
+def test_a_definite_failure_is_no_line_of_those(faulty: Faulty, fault: Refuse) -> None:
+    faulty.publish_with(fault)
+    with capture_logs() as logs:
+        assert faulty.served.post(MUTATE, INSERT).status >= 500
+    assert not [line for line in logs if "definite" in line["event"]]
 
 
 def test_a_fault_of_the_program_in_a_read_is_to_be_recovered_from(

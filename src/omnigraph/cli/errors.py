@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
-from omnigraph.errors import Busy, InvalidRequest, OmnigraphError, OutcomeUnknown, PreconditionFailed
+from omnigraph.errors import Busy, InvalidRequest, OmnigraphError, PreconditionFailed
 
 Execution = Literal["not_started", "finished", "unknown"]
 Effects = Literal["none", "partial", "unknown"]
@@ -87,13 +87,13 @@ class WaitOver(OmnigraphError):
 
 
 class Interrupted(OmnigraphError):
-    """Ctrl-C. Exit 130."""
+    """Ctrl-C. Exit 130. `staged`: a write had begun to leave something in storage."""
 
     default_code = "interrupted"
     default_status = 499
 
-    def __init__(self, *, write_sent: bool) -> None:
-        if write_sent:
+    def __init__(self, *, staged: bool) -> None:
+        if staged:
             super().__init__(
                 "Interrupted: the write may or may not have taken effect.", retry="reconcile", effects="unknown"
             )
@@ -103,11 +103,14 @@ class Interrupted(OmnigraphError):
 
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """How far a command had come when it failed. `sent`: the engine had been asked to write."""
+    """How far a command had come when it failed. `sent`: the engine had been asked to write; `staged`: it had begun to
+    leave something in storage.
+    """
 
     writes: bool
     sent: bool = False
     idempotency_key: str | None = None
+    staged: bool = False
 
 
 def exit_code(error: OmnigraphError, at: Progressed) -> Exit:
@@ -137,8 +140,7 @@ def effects_of(error: OmnigraphError) -> Effects:
 def execution_of(error: OmnigraphError, at: Progressed) -> Execution:
     if not at.sent or isinstance(error, (UsageRefused, Busy)):
         return "not_started"
-    unproved = isinstance(error, (OutcomeUnknown, Interrupted)) or effects_of(error) == "unknown"
-    return "unknown" if unproved else "finished"
+    return "unknown" if effects_of(error) == "unknown" else "finished"
 
 
 def failure_body(error: OmnigraphError, at: Progressed) -> dict[str, Any]:

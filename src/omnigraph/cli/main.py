@@ -71,7 +71,7 @@ class _Program(LazyGroup):
         except BrokenPipeError:
             return Exit.FAILED  # whoever read has gone; there is nobody to tell
         except (KeyboardInterrupt, click.Abort):
-            return self._failed(Interrupted(write_sent=session.progressed.sent), session)
+            return self._failed(Interrupted(staged=session.progressed.staged), session)
         except OutputFailed as error:
             sent = session.progressed.writes and session.progressed.sent
             return self._failed(OutputFailed(error.message, write_sent=sent), session)
@@ -83,6 +83,8 @@ class _Program(LazyGroup):
     def _failed(self, error: OmnigraphError, session: Session, usage: click.UsageError | None = None) -> int:
         from omnigraph.cli.failures import report_failure
 
+        if session.writes:
+            error.of_write(staged=session.progressed.staged)
         try:
             report_failure(error, session, usage)
             _flush()
@@ -96,10 +98,7 @@ def _unexpected(error: Exception, session: Session) -> InternalError:
         from omnigraph.cli.failures import frames
 
         sys.stderr.write(frames(error))
-    message = f"A fault of this program: {type(error).__name__}. --verbose shows where; please report it."
-    if session.progressed.writes and session.progressed.sent:
-        return InternalError(message, retry="reconcile", effects="unknown")
-    return InternalError(message)
+    return InternalError(f"A fault of this program: {type(error).__name__}. --verbose shows where; please report it.")
 
 
 def _usage_text(error: click.UsageError) -> str:

@@ -39,6 +39,7 @@ class Session:
     writes: bool = False
     source_name: str | None = None  # what a diagnostic's position is in
     _sent: bool = False
+    _staged: bool = False
     _key: str | None = None
     _root: Root | None = None
 
@@ -169,9 +170,17 @@ class Session:
         self.note(f"→ {target}")
 
     def send(self, write: Callable[[], _T]) -> _T:
-        """Call the engine's write. From here on a failure is no longer "not started"."""
+        """Call the engine's write. From here on a failure is no longer "not started"; whether it can have left anything is
+        kept too.
+        """
+        from omnigraph.engine.evidence import watching
+
         self._sent = True
-        return write()
+        with watching() as evidence:
+            try:
+                return write()
+            finally:
+                self._staged = evidence.staged
 
     def standalone_root(self, uri: str | None) -> str:
         """The address of a store for a graph that may not exist yet; a default does not count."""
@@ -192,8 +201,9 @@ class Session:
         """The idempotency key of this write: the caller's, or a fresh one."""
         if given is None:
             from omnigraph.ambient import SystemClock, fresh_ulid
+            from omnigraph.engine.replay import FreshKey
 
-            given = fresh_ulid(SystemClock())
+            given = FreshKey(fresh_ulid(SystemClock()))
         self._key = given
         return given
 
@@ -220,7 +230,7 @@ class Session:
 
     @property
     def progressed(self) -> Progressed:
-        return Progressed(self.writes, self._sent, self._key)
+        return Progressed(self.writes, self._sent, self._key, self._staged)
 
     @property
     def environ(self) -> Mapping[str, str]:

@@ -77,6 +77,7 @@ def _applied(config: ClusterConfig, declared: GraphConfig, actor: str | None, al
         result = graph.schema.apply(declared.schema, allow_data_loss=allow_data_loss)
         return GraphApplied(declared.id, "schema_changed" if result else "unchanged", _head(graph))
     except OmnigraphError as error:
+        error.of_write(staged=True)  # which step it was is not known here
         return GraphApplied(declared.id, "failed", error=error.to_dict())
 
 

@@ -19,6 +19,7 @@ from omnigraph.errors import (
     InvalidRequest,
     PreconditionFailed,
     ReadSetConflict,
+    StoragePhase,
 )
 from omnigraph.manifest.builder import MAIN, base_label, deletion, forked
 from omnigraph.manifest.chain import KnownHead
@@ -51,9 +52,15 @@ def fork_source(core: GraphCore, from_: str, idempotency: Idempotency | None = N
 
 
 def create_branch(
-    core: GraphCore, name: str, *, from_: str = MAIN, actor: str | None = None, idempotency: Idempotency | None = None
+    core: GraphCore,
+    name: str,
+    *,
+    from_: str = MAIN,
+    actor: str | None = None,
+    idempotency: Idempotency | None = None,
+    idempotency_key: str | None = None,
 ) -> BranchCreated:
-    """A new branch from a branch's head or a commit.
+    """A new branch from a branch's head or a commit. `idempotency_key`: the caller's own words, for an unknown outcome.
 
     Raises InvalidRequest (bad name), BranchNotFound, CommitNotFound, AlreadyExists, OutcomeUnknown.
     """
@@ -69,7 +76,7 @@ def create_branch(
         refuse_lookalike(core, name)
         state = of_its_own(core, source.manifest, label=base_label(target))
         built = forked(target, state, nonce=random_hex(32), created_from=source.created_from)
-        result = publish_version(core, built, target, staged_at=captured_at, kind="branch_create")
+        result = publish_version(core, built, target, staged_at=captured_at, kind="branch_create", key=idempotency_key)
         if isinstance(result, Published):
             return _created(core, result.manifest, from_, actor)
         if result.actual.live:
@@ -155,9 +162,8 @@ def delete_branch(
             if isinstance(result, Published):
                 failed = mark_deleted(core.store, result.manifest)
                 if failed is not None:
-                    log_event(
-                        _LOGGER, "warning", "deleted-branch marker not written", branch=name, storage_class=str(failed)
-                    )
+                    fields = {"class": str(failed), "phase": StoragePhase.PUBLISH.value}
+                    log_event(_LOGGER, "warning", "deleted-branch marker not written", branch=name, **fields)
                 return BranchDeleted(
                     uri=core.store.uri,
                     name=name,

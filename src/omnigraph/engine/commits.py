@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.receipts import Commit, Outcome
-from omnigraph.engine.selectors import parse_commit_id
-from omnigraph.errors import CommitNotFound, StorageFailure
-from omnigraph.manifest.chain import KnownHead, NoHead
-from omnigraph.manifest.commits import (
-    CommitPublished,
-    CommitReclaimed,
-    CommitSuperseded,
-    CommitUndetermined,
-    look_up,
-)
+from omnigraph.engine.selectors import fate_of, parse_commit_id
+from omnigraph.errors import CommitNotFound, FormatMismatch, StorageFailure
+from omnigraph.manifest.chain import NoHead
+from omnigraph.manifest.commits import CommitPublished, CommitReclaimed, CommitSuperseded, CommitUndetermined
+
+_FIRST_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 0.2, 5.0
 
 
 def list_commits(
@@ -38,7 +35,7 @@ def list_commits(
 
 def get_commit(core: GraphCore, commit_id: str) -> Commit:
     """The receipt of a commit, also of one whose data was reclaimed. Raises CommitNotFound, InvalidRequest."""
-    fate = look_up(core.store, core.history, parse_commit_id(commit_id), head_of=core.heads.state).fate
+    fate = fate_of(core, parse_commit_id(commit_id)).fate
     match fate:
         case CommitPublished(commit=record) | CommitReclaimed(commit=record):
             return Commit.of(record)
@@ -48,15 +45,27 @@ def get_commit(core: GraphCore, commit_id: str) -> Commit:
             raise CommitNotFound(f"There is no commit {commit_id}.")
 
 
+def await_outcome(core: GraphCore, commit_id: str, wait_seconds: float = 0.0) -> Outcome:
+    """The outcome once it is final, or what is known when the wait is over. Raises InvalidRequest."""
+    until = core.clock.boot_seconds() + wait_seconds
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        found = commit_outcome(core, commit_id)
+        remaining = until - core.clock.boot_seconds()
+        if found.outcome != "undetermined" or remaining <= 0:
+            return found
+        core.clock.sleep(min(pause, remaining))
+        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+
+
 def commit_outcome(core: GraphCore, commit_id: str) -> Outcome:
     """`published`, `superseded` (both final) or `undetermined`. Never says not found. Raises InvalidRequest."""
     parsed = parse_commit_id(commit_id)
-    looked = look_up(core.store, core.history, parsed, head_of=core.heads.state)
+    looked = fate_of(core, parsed)
     head = looked.head
-    if isinstance(head, KnownHead):
-        head = core.heads.adopt(head)
-    elif head is None and not isinstance(looked.fate, CommitUndetermined):
-        head = core.heads.state(parsed.branch)
+    if head is None and not isinstance(looked.fate, CommitUndetermined):
+        with suppress(StorageFailure, FormatMismatch):  # what became of the commit is known without it
+            head = core.heads.state(parsed.branch)
     head_commit = None if head is None or isinstance(head, NoHead) else str(head.manifest.head_commit.id)
     match looked.fate:
         case CommitPublished(commit=record) | CommitReclaimed(commit=record):

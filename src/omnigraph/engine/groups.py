@@ -23,6 +23,7 @@ from omnigraph.engine.staging import CommittedType, StagedPlan, carry_on, commit
 from omnigraph.errors import InternalError, OmnigraphError, PreconditionFailed, StorageFailure
 from omnigraph.manifest.builder import Built, CommitDraft, base_label, next_version
 from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.model import Manifest
 from omnigraph.manifest.publish import Published
 from omnigraph.tables.columns import ID
 from omnigraph.tables.stage import PinMoved
@@ -47,6 +48,7 @@ class _Round:
         self._core = core
         self._entries = entries
         self._sent: tuple[Built, KnownHead, Sequence[Entry]] | None = None  # while nobody knows how it ends
+        self._landed: tuple[Manifest, Sequence[Entry]] | None = None  # once everybody may know
 
     def run(self) -> None:
         try:
@@ -57,14 +59,13 @@ class _Round:
 
     def _run(self) -> None:
         head = self._core.heads.newest(max((entry.base for entry in self._entries), key=lambda base: base.version))
-        group: Sequence[Entry] = ()
         for _ in range(_REBASES_MAX):
             group = self._taken_in(head)
             moved = self._published(head, group) if group else None
             if moved is None:
                 return
             head = moved
-        for entry in group:
+        for entry in self._taken_in(head):  # judged once more, since the last version met may hold their keys
             entry.settle(Again(PrepareAgain("branch_head"), head))
 
     def _taken_in(self, head: KnownHead) -> list[Entry]:
@@ -142,21 +143,29 @@ class _Round:
             kind="commit",
             keys=[entry.request.idempotency_key for entry in group],
         )
-        self._sent = None
         if isinstance(result, Published):
+            self._landed = result.manifest, group
             carry_on(core, head.manifest, result.manifest, committed)
-            for entry, commit in zip(group, result.manifest.commits, strict=True):
-                entry.settle(Written(commit, result.manifest, entry.plan))
+            self._settle_landed()
             return None
+        self._sent = None
         if isinstance(result, Attempted):
             for entry, error in zip(group, result.errors, strict=True):
                 entry.settle(Failed(error))
             return None
         return result.actual
 
+    def _settle_landed(self) -> None:
+        assert self._landed is not None
+        manifest, group = self._landed
+        for entry, commit in zip(group, manifest.commits, strict=True):
+            entry.settle(Written(commit, manifest, entry.plan))
+
     def _settle_abandoned(self) -> None:
         """This thread was stopped, by an interrupt or by a fault: the others are told what is known."""
-        if self._sent is not None:
+        if self._landed is not None:
+            self._settle_landed()
+        elif self._sent is not None:
             built, head, group = self._sent
             keys = [entry.request.idempotency_key for entry in group]
             for entry, error in zip(

@@ -62,6 +62,15 @@ class Heads:
         found = resolve_head(self._store, branch, clock=self._clock, known=known)
         return self.adopt(found) if isinstance(found, KnownHead) else found
 
+    def shown(self, branch: str, version: int) -> None:
+        """Storage was seen to hold this version: if the head in memory is older, storage is asked from now on, until it
+        shows a head that is not (storage.md 4). No request.
+        """
+        with self._lock:
+            known = self._known.get(branch)
+            if known is None or known.version < version:
+                self._uncertain[branch] = max(version - 1, self._uncertain.get(branch, 0))
+
     def adopt(self, head: KnownHead) -> KnownHead:
         """Take over a head that is known to be published; a lower version than the known one is dropped."""
         with self._lock:
@@ -78,13 +87,6 @@ class Heads:
         """A publication on this base ended unknown."""
         with self._lock:
             self._uncertain[branch] = max(base_version, self._uncertain.get(branch, 0))
-
-    def distrust(self) -> None:
-        """Believe no head in memory until storage shows a later one: after a write whose end nobody saw."""
-        with self._lock:
-            self._listed = None
-            for branch, head in self._known.items():
-                self._uncertain[branch] = max(head.version, self._uncertain.get(branch, 0))
 
     def uncertain(self, branch: str) -> bool:
         with self._lock:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.evidence import staging_begins
 from omnigraph.errors import HistoryReclaimed
 from omnigraph.manifest.chain import read_version
 from omnigraph.manifest.ids import CommitId
@@ -51,6 +52,7 @@ def of_its_own(core: GraphCore, manifest: Manifest, *, label: str) -> Manifest:
     types = dict(manifest.types)
     for type_id, entry in manifest.types.items():
         if entry.pin is not None and entry.pin.without:
+            staging_begins()
             committed = leave_out(core.tables, entry.pin, label=label)
             made.append(committed)
             types[type_id] = replace(entry, pin=committed.pin, rows=committed.rows, bytes=committed.bytes)

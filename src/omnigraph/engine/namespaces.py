@@ -86,7 +86,14 @@ class Branches(_Namespace):
         key = idempotency(
             idempotency_key, actor=context.actor, operation="branch_create", arguments={"name": name, "from": source}
         )
-        return branch_ops.create_branch(context.core, name, from_=source, actor=context.actor, idempotency=key)
+        return branch_ops.create_branch(
+            context.core,
+            name,
+            from_=source,
+            actor=context.actor,
+            idempotency=key,
+            idempotency_key=idempotency_key,
+        )
 
     @definite_failures()
     def delete(self, name: str, *, expected_life: int | None = None) -> BranchDeleted:

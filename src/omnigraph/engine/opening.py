@@ -14,11 +14,20 @@ from typing import Any
 
 from omnigraph.ambient import Clock, SystemClock, fresh_ulid, random_hex
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.lanes import lanes_of
 from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.publication import publish_version
 from omnigraph.engine.schema_change import mint_id
-from omnigraph.errors import AlreadyExists, FormatMismatch, GraphNotFound, StorageClass, StorageFailure, StoragePhase
+from omnigraph.errors import (
+    AlreadyExists,
+    FormatMismatch,
+    GraphNotFound,
+    OutcomeUnknown,
+    StorageClass,
+    StorageFailure,
+    StoragePhase,
+)
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.manifest.builder import MAIN, CommitDraft, genesis
 from omnigraph.manifest.chain import NoHead, resolve_head
@@ -95,6 +104,7 @@ def init_core(
     captured_at = clock.boot_seconds()
     head = resolve_head(store, MAIN, clock=clock)
     if isinstance(head, NoHead):
+        staging_begins()
         _probe(store, clock)
         graph_id = _identity(store, clock)
         core = _core(store, graph_id, owner=owner, clock=clock, fence=fence)
@@ -157,11 +167,13 @@ def _identity(store: Store, clock: Clock) -> str:
         case Exists() | Unknown():
             found = _standing_identity(store)
             if found is None:
-                raise StorageFailure(
-                    "It is not known whether the graph's identity was stored. Repeat the command: it takes over what stands there.",
-                    cls=outcome.cls if isinstance(outcome, Unknown) else StorageClass.SERVER_ERROR,
-                    phase=StoragePhase.PUBLISH,
-                    effects="unknown",
+                raise OutcomeUnknown(
+                    "It is not known whether the graph's identity was stored. Repeat this: it takes over what stands there.",
+                    kind="init",
+                    branch=None,
+                    base_commit_id=None,
+                    graph_commit_id=None,
+                    cls=outcome.cls if isinstance(outcome, Unknown) else None,
                 )
             return found
 

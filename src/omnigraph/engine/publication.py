@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from omnigraph.engine.commits import await_outcome
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.logs import log_event
-from omnigraph.errors import Busy, OmnigraphError, OutcomeUnknown, StorageClass, StorageFailure, StoragePhase
+from omnigraph.errors import (
+    Busy,
+    OmnigraphError,
+    OutcomeUnknown,
+    RecoveryRequired,
+    StorageClass,
+    StorageFailure,
+    StoragePhase,
+)
 from omnigraph.manifest.builder import Built
 from omnigraph.manifest.chain import HeadState, KnownHead
 from omnigraph.manifest.driver import drive
@@ -46,7 +57,11 @@ def publish_version(
 def attempt(
     core: GraphCore, built: Built, base: HeadState, *, staged_at: float, kind: str, keys: Sequence[str | None]
 ) -> Published | Conflict | Attempted:
-    """As `publish_version`, for a version of several writers, each with its own key and its own error."""
+    """As `publish_version`, for a version of several writers, each with its own key and its own error.
+
+    Raises RecoveryRequired if it was published and could not be taken over here.
+    """
+    staging_begins()
     for segment in built.segments:
         try:
             core.store.put_fresh(segment.key, segment.data)
@@ -67,7 +82,7 @@ def attempt(
         raise
     match result:
         case Published():
-            core.heads.adopt(result.head)
+            _adopt(core, built, result.head)
             return result
         case Conflict():
             core.heads.adopt(result.actual)
@@ -76,11 +91,32 @@ def attempt(
             return Attempted(tuple(_not_published(result) for _ in keys))
         case Undecided():
             core.heads.mark_uncertain(built.manifest.branch, base.version)
-            return Attempted(unknown_outcomes(core, built, base, kind=kind, keys=keys))
+            return Attempted(unknown_outcomes(core, built, base, kind=kind, keys=keys, cls=result.cls))
+
+
+def _adopt(core: GraphCore, built: Built, head: KnownHead) -> None:
+    """Step 6: the head in memory. Raises RecoveryRequired: every later write here would build on a stale head."""
+    try:
+        core.heads.adopt(head)
+    except Exception:  # whatever it was, storage holds the version and memory does not
+        core.heads.mark_uncertain(built.manifest.branch, built.manifest.version - 1)
+        commits = built.manifest.commits
+        raise RecoveryRequired(
+            "The commit was published, and this process could not take it over.",
+            effects="unknown",
+            detail_key="recovery_required",
+            details={"operation_id": str(commits[-1].id) if commits else None, "reason": "not_adopted"},
+        ) from None
 
 
 def unknown_outcomes(
-    core: GraphCore, built: Built, base: HeadState, *, kind: str, keys: Sequence[str | None]
+    core: GraphCore,
+    built: Built,
+    base: HeadState,
+    *,
+    kind: str,
+    keys: Sequence[str | None],
+    cls: StorageClass | None = None,
 ) -> tuple[OutcomeUnknown, ...]:
     """What each writer of a version is told when nobody knows whether it was published."""
     commits: Sequence[Commit | None] = built.manifest.commits or (None,)
@@ -94,6 +130,8 @@ def unknown_outcomes(
             graph_commit_id=None if commit is None else str(commit.id),
             graph_id=core.graph_id,
             idempotency_key=key,
+            cls=cls,
+            ask=None if commit is None else partial(await_outcome, core, str(commit.id)),
         )
         for commit, key in zip(commits, keys, strict=True)
     )
@@ -139,6 +177,7 @@ def _write_log(core: GraphCore, built: Built, line: Log) -> None:
         "graph_id": core.graph_id,
         "branch": built.manifest.branch,
         "version": built.manifest.version,
+        "phase": StoragePhase.PUBLISH.value,
         **dict(line.fields),
     }
     log_event(_LOGGER, line.level, line.event, **fields)

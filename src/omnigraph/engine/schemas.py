@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 
+from omnigraph.engine.evidence import staging_begins
 from omnigraph.errors import StorageClass, StorageFailure, StoragePhase
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.catalog_json import catalog_from_json, catalog_to_json, schema_digest
@@ -27,6 +28,7 @@ class SchemaStore:
     def put(self, source: str, catalog: Catalog) -> str:
         """Stores both objects and returns the digest. Two fresh puts. Raises StorageFailure (phase stage)."""
         digest = schema_digest(source, catalog)
+        staging_begins()
         try:
             self._store.put_fresh(f"{_FOLDER}/{digest}.pg", source.encode("utf-8"))
             self._store.put_fresh(f"{_FOLDER}/{digest}.json", catalog_to_json(catalog).encode("utf-8"))

@@ -5,14 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.engine.arguments import check_text
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.interior import state_at
 from omnigraph.engine.receipts import as_microseconds
 from omnigraph.errors import CommitNotFound, HistoryReclaimed, InvalidRequest, SnapshotNotFound, StorageFailure
-from omnigraph.manifest.commits import CommitPublished, CommitReclaimed, CommitSuperseded, CommitUndetermined, look_up
+from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.commits import (
+    CommitLookup,
+    CommitPublished,
+    CommitReclaimed,
+    CommitSuperseded,
+    CommitUndetermined,
+    look_up,
+)
 from omnigraph.manifest.ids import CommitId
 from omnigraph.manifest.keys import check_branch_name
 from omnigraph.manifest.model import Commit, Manifest
@@ -73,6 +81,19 @@ def parse_commit_id(text: str) -> CommitId:
     return parsed
 
 
+def fate_of(core: GraphCore, commit_id: CommitId) -> CommitLookup:
+    """What became of a commit. Whatever it shows of the branch's head is remembered."""
+    looked = look_up(core.store, core.history, commit_id, head_of=core.heads.state)
+    match looked:
+        case CommitLookup(head=KnownHead() as head):
+            return replace(looked, head=core.heads.adopt(head))
+        case CommitLookup(fate=CommitPublished() | CommitSuperseded()):
+            core.heads.shown(commit_id.branch, commit_id.version)
+        case _:
+            pass
+    return looked
+
+
 def commit_manifest(core: GraphCore, text: str) -> Manifest:
     """The manifest whose state a commit id names.
 
@@ -82,7 +103,7 @@ def commit_manifest(core: GraphCore, text: str) -> Manifest:
     if "@" not in text:
         raise SnapshotNotFound(f"There is no snapshot named '{text}'.")
     commit_id = parse_commit_id(text)
-    fate = look_up(core.store, core.history, commit_id, head_of=core.heads.state).fate
+    fate = fate_of(core, commit_id).fate
     match fate:
         case CommitPublished():
             return state_at(core, fate.stored.manifest, commit_id)

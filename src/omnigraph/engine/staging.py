@@ -10,6 +10,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.logs import log_event
 from omnigraph.engine.plan import TypeChange, WritePlan
 from omnigraph.manifest.chain import HeadState, KnownHead
@@ -54,6 +55,7 @@ def stage_plan(
 
     `entries` are the types of the base where the base is no head (a load that forks).
     """
+    staging_begins()
     types = _entries(base, entries) if plan.types is None else plan.types
     life = base.life if isinstance(base, KnownHead) else 0
     line = f"{base.branch}#{life}"

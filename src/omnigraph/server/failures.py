@@ -16,16 +16,11 @@ from omnigraph.errors import (
     NotFound,
     OmnigraphError,
     OutcomeUnknown,
-    RecoveryRequired,
 )
 from omnigraph.server.answers import error_answer
 from omnigraph.server.bodies import invalid_fields
 from omnigraph.server.rules import methods_of, rules
-from omnigraph.server.services import services, state_of
-
-# Raised with no word on effects these say that something is wrong that nobody foresaw; any other error of the engine
-# is raised before a publication is sent.
-_SILENT_ON_EFFECTS = (InternalError, RecoveryRequired)
+from omnigraph.server.services import services, staged, state_of
 
 
 async def known(request: Request, error: Exception) -> Response:
@@ -33,11 +28,8 @@ async def known(request: Request, error: Exception) -> Response:
     assert isinstance(error, OmnigraphError)
     if isinstance(error, OutcomeUnknown):
         error.details = {**error.details, **_where_to_ask(request, error)}
-    if _writes(request) and error.effects is None:
-        if isinstance(error, _SILENT_ON_EFFECTS):
-            error.effects, error.retry = "unknown", "reconcile"
-        else:
-            error.effects = "none"
+    if _writes(request):
+        error.of_write(staged=staged(request))
     return error_answer(error, _request_id(request))
 
 
@@ -67,14 +59,8 @@ async def left(request: Request, error: Exception) -> Response:
 
 
 async def unexpected(request: Request, error: Exception) -> Response:
-    """A fault of this program. Of a write nobody knows what it did, and the answer says so."""
-    write = _writes(request)
-    failure = InternalError(
-        "The server met a fault of its own.",
-        effects="unknown" if write else None,
-        retry="reconcile" if write else "recover",
-    )
-    return error_answer(failure, _request_id(request))
+    """A fault of this program. Of a write that had begun to stage nobody knows what it did, and the answer says so."""
+    return await known(request, InternalError("The server met a fault of its own."))
 
 
 def _where_to_ask(request: Request, error: OutcomeUnknown) -> dict[str, Any]:

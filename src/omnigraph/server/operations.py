@@ -14,10 +14,14 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+import structlog
+
 from omnigraph.ambient import Clock
 from omnigraph.errors import Busy, Conflict
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import ServerLimits
+
+_log = structlog.get_logger("omnigraph.server")
 
 _T = TypeVar("_T")
 _STOPPING_SECONDS = 5
@@ -32,12 +36,18 @@ class Unfinished:
 
 
 class Operations:
-    """Everything that runs for callers. `draining` is set by the first stop signal; then nothing new begins."""
+    """Everything that runs for callers.
+
+    `draining` is set by the first stop signal, or by `contain`; then nothing new begins. `contained` is why the process
+    must end with 2, if it must; `on_contained` is called once it must.
+    """
 
     def __init__(self, limits: ServerLimits, clock: Clock) -> None:
         self.limits = limits
         self.admission = Admission(limits)
         self.draining = False  # written by a signal handler, which may take no lock
+        self.contained: str | None = None
+        self.on_contained: Callable[[], None] = lambda: None
         self._clock = clock
         self._running: dict[Future[object], tuple[Literal["write", "read"], float]] = {}
         self._keys: set[Hashable] = set()
@@ -64,6 +74,16 @@ class Operations:
     async def read(self, work: Callable[[], _T]) -> _T:
         """Run a read, or a part of one that began. Raises as `work`."""
         return await asyncio.shield(asyncio.wrap_future(self._started("read", self._reads, work)))
+
+    def contain(self, reason: str) -> None:
+        """Close admission for every graph, for good. A second reason changes nothing."""
+        with self._lock:
+            if self.contained is not None:
+                return
+            self.contained = reason
+            self.draining = True
+        _log.error("admission closed", reason=reason)
+        self.on_contained()
 
     def begin(self) -> None:
         """Raises Busy (`server_draining`) if nothing new may begin."""

@@ -24,7 +24,7 @@ from omnigraph.server.options import Options
 from omnigraph.server.protocol import HEAD_BYTES_MAX, Protocol
 from omnigraph.server.registry import Registry
 from omnigraph.server.services import Services
-from omnigraph.server.shutdown import Shutdown
+from omnigraph.server.shutdown import CUT_OFF, Shutdown
 
 KEEP_ALIVE_SECONDS = 75
 
@@ -42,7 +42,9 @@ def check(storage: str) -> int:
 
 
 def serve(options: Options, owned: Owned, shutdown: Shutdown) -> int:
-    """The exit code after a stop in good order. Raises Refused for a start that was refused."""
+    """The exit code: 0 after a stop in good order, 2 if a write ended without any proof. Raises Refused for a start that
+    was refused.
+    """
     registry = Registry(owned.storage, owner=owned.ownership.sole)
     operations = Operations(ServerLimits.from_environment(os.environ), SystemClock())
     server = _Server(options, Services(registry, operations, SystemClock()), owned.listener)
@@ -51,6 +53,9 @@ def serve(options: Options, owned: Owned, shutdown: Shutdown) -> int:
     if server.refusal is not None:
         raise Refused(server.refusal)
     operations.finish()
+    if operations.contained is not None:
+        owned.ownership.retain("containment")
+        return CUT_OFF
     _log.info("stopped")
     return 0
 

@@ -13,10 +13,13 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from omnigraph.ambient import Clock, fresh_ulid
+from omnigraph.engine.evidence import watching
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import Busy, OmnigraphError
+from omnigraph.engine.replay import FreshKey
+from omnigraph.errors import Busy
 from omnigraph.server.admission import Lane
 from omnigraph.server.bodies import JSON_BYTES_MAX, check_head, collected, json_model
+from omnigraph.server.containment import judge
 from omnigraph.server.operations import Operations
 from omnigraph.server.registry import Registry
 from omnigraph.server.rules import KEY
@@ -144,13 +147,14 @@ async def writing(
     key = request.headers.get(KEY)
 
     def run() -> _T:
-        try:
-            return work()
-        except OmnigraphError:
-            raise
-        except BaseException:  # whatever it was, nobody knows which step was the last: storage is asked from now on
-            graph.core.heads.distrust()
-            raise
+        with watching() as evidence:
+            try:
+                return work()
+            except BaseException as error:  # raised again: what it proves decides whether the process may go on
+                judge(error, evidence, operations, graph_id=graph_id, request_id=state_of(request, "request_id"))
+                raise
+            finally:
+                request.state.staged = evidence.staged
 
     return await operations.write(
         run,
@@ -161,9 +165,14 @@ async def writing(
 
 def key_of(request: Request) -> str:
     """The caller's idempotency key, or one made now: an answer of unknown outcome must name one to repeat with."""
-    key = request.headers.get(KEY) or fresh_ulid(services(request).clock)
+    key = request.headers.get(KEY) or FreshKey(fresh_ulid(services(request).clock))
     request.state.key = key
     return key
+
+
+def staged(request: Request) -> bool:
+    """Whether the write of this request had begun to leave anything in storage."""
+    return bool(state_of(request, "staged"))
 
 
 def state_of(request: Request, name: str) -> Any:

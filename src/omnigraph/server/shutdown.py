@@ -1,7 +1,8 @@
-"""How the process ends (interfaces.md 11.4, cluster.md 10).
+"""How the process ends (interfaces.md 11.4, cluster.md 9.2 and 10).
 
-The first stop signal closes admission and starts one deadline, which nothing extends. At the deadline, or with a second
-signal, a thread that waits for nothing else ends the process with 2: a blocked event loop can't hold it off.
+The first stop signal closes admission and starts one deadline, which nothing extends; so does a write that ended without
+any proof, and then the exit code is 2 however well the drain goes. At the deadline, or with a second signal, a thread
+that waits for nothing else ends the process with 2: a blocked event loop can't hold it off.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from types import FrameType
 
 import structlog
 
+from omnigraph.ambient import Clock, SystemClock
 from omnigraph.server.operations import Operations
 
 CUT_OFF = 2
+
+_CONTAINED = 0  # among the numbers of signals, none of which is 0
 
 _log = structlog.get_logger("omnigraph.server")
 
@@ -25,17 +29,21 @@ _log = structlog.get_logger("omnigraph.server")
 class Shutdown:
     """Owns the stop signals of the process. To be made in the main thread."""
 
-    def __init__(self, grace_seconds: int) -> None:
+    def __init__(self, grace_seconds: int, *, clock: Clock | None = None) -> None:
         self._grace_seconds = grace_seconds
-        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()  # its `put` may be called in a signal handler
+        self._clock = clock or SystemClock()
+        self._events: queue.SimpleQueue[int] = queue.SimpleQueue()  # its `put` may be called in a signal handler
         self._operations: Operations | None = None
         self._stop: Callable[[], None] | None = None
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, self._signalled)
 
     def watch(self, operations: Operations, stop: Callable[[], None]) -> None:
-        """From now on signals drain. `stop` is called in the signal handler: it may set flags and take no lock."""
+        """From now on signals and containment drain. `stop` is called in the signal handler: it may set flags and take no
+        lock.
+        """
         self._operations, self._stop = operations, stop
+        operations.on_contained = self._contained
         threading.Thread(target=self._watch, name="omnigraph-watchdog", daemon=True).start()
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
@@ -43,17 +51,30 @@ class Shutdown:
             raise SystemExit(0)  # nothing was admitted yet; the lock goes with the process
         self._operations.draining = True
         self._stop()
-        self._signals.put(number)
+        self._events.put(number)
+
+    def _contained(self) -> None:
+        assert self._stop is not None
+        self._events.put(_CONTAINED)
+        self._stop()
 
     def _watch(self) -> None:
-        self._signals.get()
+        first = self._events.get()
+        deadline = self._clock.boot_seconds() + self._grace_seconds
         _log.info("shutdown started", grace_seconds=self._grace_seconds)
-        try:
-            self._signals.get(timeout=self._grace_seconds)
-            reason = "a second signal"
-        except queue.Empty:
-            reason = "the grace is over"
+        reason = self._cutoff(deadline, signals=int(first != _CONTAINED))
         assert self._operations is not None
         unfinished = [{"kind": each.kind, "seconds": round(each.seconds, 1)} for each in self._operations.unfinished()]
         _log.error("shutdown cutoff", reason=reason, unfinished=unfinished)
         os._exit(CUT_OFF)
+
+    def _cutoff(self, deadline: float, *, signals: int) -> str:
+        """Returns when the process must end at once, with why."""
+        while True:
+            try:
+                event = self._events.get(timeout=max(deadline - self._clock.boot_seconds(), 0))
+            except queue.Empty:
+                return "the grace is over"
+            signals += event != _CONTAINED
+            if signals > 1:
+                return "a second signal"

@@ -1,0 +1,58 @@
+"""What the failure of an owned write proves, and what the process does then (storage.md 5, cluster.md 9.2).
+
+A failure whose error says what is known concerns its write alone, an unknown outcome included. A failure that says
+nothing, of a write that had begun to leave something in storage, ends the process: nobody knows which step was the last.
+Then admission closes for every graph, what was admitted gets the grace, and the exit code is 2.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import structlog
+
+from omnigraph.engine.evidence import Evidence
+from omnigraph.errors import InternalError, OmnigraphError, OutcomeUnknown, RecoveryRequired, StorageFailure
+from omnigraph.server.operations import Operations
+
+Reason = Literal["X1", "X3", "X4"]
+"""Of cluster.md 9.2: a panic; a publication that memory could not take over; a failure without evidence."""
+
+_log = structlog.get_logger("omnigraph.server")
+
+
+def reason_to_contain(error: BaseException, *, staged: bool) -> Reason | None:
+    """Why this end of a write must end the process; None if it concerns that write alone."""
+    match error:
+        case RecoveryRequired():
+            return "X3"
+        case InternalError() if error.effects != "none" and staged:
+            return "X4"
+        case OmnigraphError():
+            return None
+        case _:
+            return "X1" if staged else None
+
+
+def judge(
+    error: BaseException, evidence: Evidence, operations: Operations, *, graph_id: str, request_id: str | None
+) -> None:
+    """Tell operators of a write that ended without a definite outcome, and close admission if the process must end."""
+    reason = reason_to_contain(error, staged=evidence.staged)
+    status = error.status if isinstance(error, OmnigraphError) else 500
+    if reason is not None or isinstance(error, OutcomeUnknown):
+        fields = {"status": status, "graph": graph_id, "request_id": request_id}
+        _log.warning(
+            "engine failure without definite completion evidence",
+            **{"class": _class(error), "scoped_to_keys": False, **fields},
+        )
+        level = _log.warning if reason is None else _log.error
+        level("owned write ended without a definite outcome", contained_process=reason is not None, **fields)
+    if reason is not None:
+        operations.contain(reason)
+
+
+def _class(error: BaseException) -> str:
+    """The class of a storage failure, if that is what it was."""
+    cls = error.cls if isinstance(error, (OutcomeUnknown, StorageFailure)) else None
+    return "unknown" if cls is None else str(cls)
