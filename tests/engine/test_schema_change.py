@@ -233,3 +233,54 @@ def test_a_branch_has_the_schema_of_its_head(graph: Graph) -> None:
         vessels(graph, "flag")
     graph.branches.merge("b")
     assert vessels(graph, "flag") == [{"flag": None}]
+
+
+RENAMED = """
+node Ship @rename_from("Vessel") { imo: U32 @key  name: String @rename_from("title") }
+node Port { code: String @key }
+edge Visits: Ship -> Port @rename_from("CallsAt") { place: String? @rename_from("berth") }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "misfit", "then", "fix"),
+    [
+        ("match { $p: Port  $b: Ship } return { $p, $b.imo }", "T1", "Ship", "Vessel", "Vessel"),
+        ("match { $v visits $p } return { $p.code }", "T4", "visits", "callsAt", "callsAt"),
+        ("match { $v: Vessel } return { $v.name }", "T6", "name", "title", "$v.title"),
+        ('match { $v: Vessel { name: "Alma" } } return { $v.imo }', "T2", "name", "title", "title"),
+        ("match { $v $c:callsAt $p } return { $c.place }", "T6", "place", "berth", "$c.berth"),
+    ],
+)
+def test_a_query_for_the_present_schema_is_told_the_name_that_the_past_had(
+    tmp_path: Path, body: str, code: str, misfit: str, then: str, fix: str
+) -> None:
+    past = "node Vessel { imo: U32 @key  title: String } node Port { code: String @key }"
+    graph = omnigraph.init(tmp_path / "g", schema=past + " edge CallsAt: Vessel -> Port { berth: String? }")
+    before = graph.head
+    graph.schema.apply(RENAMED)
+    source = f"\ufeff// \u6f22\nquery q() {{ {body} }}"
+    for ask in (graph.at(before).query, graph.at(before.created_at).query):
+        with pytest.raises(InvalidQuery) as caught:
+            ask(source)
+        found = caught.value.diagnostic.to_dict()
+        assert (found["code"], found["fix"]) == (code, fix)
+        assert found["message"].endswith(f"; it was called `{then}` then")
+        (edit,) = found["suggestion"]["edits"]
+        text = source.encode()
+        assert text[edit["start"] : edit["end"]].decode() == misfit
+        mended = text[: edit["start"]] + edit["replacement"].encode() + text[edit["end"] :]
+        assert graph.query(mended.decode(), snapshot=str(before)).columns
+
+
+def test_only_a_rename_explains_an_old_name(graph: Graph) -> None:
+    before = graph.head
+    graph.schema.apply(FIRST + " node Buoy { name: String @key }")
+    for name in ("Buoy", "Nothing"):
+        source = f"query q() {{ match {{ $b: {name} }} return {{ $b }} }}"
+        with pytest.raises(InvalidQuery) as caught:
+            graph.query(source, snapshot=str(before))
+        assert "it was called" not in caught.value.message
+    with pytest.raises(InvalidQuery) as caught:
+        graph.query("query q() { match { $v: Vesel } return { $v } }", snapshot=str(before))
+    assert caught.value.diagnostic.to_dict()["fix"] == "Vessel"

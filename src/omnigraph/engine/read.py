@@ -8,10 +8,13 @@ from typing import Literal
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.result import Result, Target
-from omnigraph.engine.selectors import Selector, pinned
-from omnigraph.errors import InvalidRequest
+from omnigraph.engine.selectors import Pinned, Selector, pinned
+from omnigraph.errors import InvalidQuery, InvalidRequest, OmnigraphError
+from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.params import bind_params, choose_query
+from omnigraph.lang.query.renamed import with_past_name
 from omnigraph.lang.query.typed import ReadQuery
+from omnigraph.manifest.ids import CommitId
 from omnigraph.query.limits import QuerySettings
 from omnigraph.query.run import run_read
 
@@ -33,7 +36,11 @@ def run_query(
     now_us = core.clock.now_us()
     state = pinned(core, selector, default_branch)
     snapshot = state.snapshot
-    queries = core.checked.queries(source, snapshot.catalog, snapshot.manifest.schema)
+    try:
+        queries = core.checked.queries(source, snapshot.catalog, snapshot.manifest.schema)
+    except InvalidQuery as refused:
+        past = selector.snapshot is not None or selector.as_of is not None
+        raise (_explained(core, refused, source, state) if past else refused) from None
     query = choose_query(queries, query_name)
     if not isinstance(query, ReadQuery):
         raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")
@@ -50,3 +57,15 @@ def run_query(
         query_name=query.name,
         target=Target(branch, selector.snapshot),
     )
+
+
+def _explained(core: GraphCore, refused: InvalidQuery, source: str, state: Pinned) -> InvalidQuery:
+    """The refusal, with the name that something had then if the branch's present schema calls it otherwise."""
+    diagnostic = refused.diagnostic
+    if not isinstance(diagnostic, Diagnostic) or diagnostic.sought is None:
+        return refused
+    try:
+        present = core.head_snapshot(CommitId.parse(state.commit_id).branch)
+    except OmnigraphError:  # the branch is gone, or nobody answers: the refusal stands as it is
+        return refused
+    return InvalidQuery(with_past_name(diagnostic, source, state.snapshot.catalog, present.catalog))

@@ -7,7 +7,7 @@ the front; `render` is the plain form that the command line prints.
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Stage = Literal["parse", "settings", "schema", "typecheck", "migration", "params", "load", "execute"]
@@ -55,6 +55,19 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
+class Sought:
+    """A name that a schema was asked for in vain. `prefix` (`$v.`) stands before it in the fix; `type_id` is that of the
+    type whose property it would be.
+    """
+
+    kind: Literal["node", "edge", "property"]
+    name: str
+    span: Span
+    type_id: str = ""
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One fault. `message` is one line that begins `parse error: Q001: …` or `type error: T6: …`."""
 
@@ -72,6 +85,7 @@ class Diagnostic:
     property: str | None = None
     id: str | None = None
     line_number: int | None = None
+    sought: Sought | None = field(default=None, repr=False, compare=False)  # no part of the wire
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnostic object of the wire; fields that are not known are left out."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from omnigraph.errors import InvalidQuery
-from omnigraph.lang.diagnostics import Diagnostic, Edit, SourceText, Span, Stage, Suggestion
+from omnigraph.lang.diagnostics import Diagnostic, Edit, Sought, SourceText, Span, Stage, Suggestion
 
 _STAGE_WORDS: dict[str, str] = {"parse": "parse error", "settings": "settings error", "typecheck": "type error"}
 NOT_AVAILABLE = "N001"
@@ -39,6 +39,7 @@ class Fault(Exception):
     expression: str | None = None
     type_name: str | None = None
     property_name: str | None = None
+    sought: Sought | None = None
 
 
 def type_fault(
@@ -52,6 +53,7 @@ def type_fault(
     edits: tuple[Replacement, ...] = (),
     type_name: str | None = None,
     property_name: str | None = None,
+    sought: Sought | None = None,
 ) -> Fault:
     """A fault of the check pass."""
     return Fault(
@@ -65,6 +67,7 @@ def type_fault(
         expression=expression,
         type_name=type_name,
         property_name=property_name,
+        sought=sought,
     )
 
 
@@ -90,6 +93,7 @@ def invalid_query(fault: Fault, source: SourceText, query: str | None) -> Invali
             suggestion=suggestion,
             type=fault.type_name,
             property=fault.property_name,
+            sought=fault.sought,
         )
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.diagnostics import Sought, Span
 from omnigraph.lang.query.faults import Fault, Replacement, listing, nearest_name, type_fault
 from omnigraph.lang.query.printer import clause_text, is_plain_name
 from omnigraph.lang.query.scope import ANONYMOUS, EdgeVariable, Scope
@@ -137,6 +137,7 @@ def _unknown_edge(word: Word, clause: HopClause, catalog: Catalog) -> Fault:
         expected=expected,
         fix=fix,
         edits=edits,
+        sought=Sought("edge", word.text, word.span),
     )
 
 

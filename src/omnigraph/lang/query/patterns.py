@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.diagnostics import Sought, Span
 from omnigraph.lang.query.constant_places import ConstantPlace
 from omnigraph.lang.query.expressions import aggregate, filters_of, typed_expression
 from omnigraph.lang.query.faults import Fault, Replacement, listing, nearest_name, type_fault
@@ -219,6 +219,7 @@ def _unknown_type(clause: Declaration, catalog: Catalog) -> Fault:
         fix=near,
         edits=(Replacement(clause.type_name.span, near),) if near else (),
         type_name=name,
+        sought=Sought("node", name, clause.type_name.span),
     )
 
 

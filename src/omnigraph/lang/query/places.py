@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, cast
 
-from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.diagnostics import Sought, Span
 from omnigraph.lang.query.faults import Fault, Replacement, listing, nearest_name, type_fault
 from omnigraph.lang.query.printer import expression_text
 from omnigraph.lang.query.syntax import (
@@ -85,6 +85,7 @@ def declared_property(code: str, of: EntityType, name: Word, span: Span, prefix:
         edits=(Replacement(name.span, near),) if near else (),
         type_name=None if prefix else of.name,
         property_name=None if prefix else name.text,
+        sought=Sought("property", name.text, name.span, of.id, prefix),
     )
 
 
