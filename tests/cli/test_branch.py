@@ -78,3 +78,21 @@ def test_branches_that_both_changed_are_refused_in_this_version(run: Run, harbou
     run("mutate", "--store", harbour, "-e", RENAME.replace("Changed", "Otherwise"))
     refused = run("branch", "merge", "a", "--store", harbour, "--json")
     assert (refused.code, refused.json["code"]) == (1, "not_available")
+
+
+def test_a_misspelt_branch_is_refused_with_the_name_that_was_meant(run: Run, harbour: Path) -> None:
+    for name in ("review", "drafts"):
+        assert run("branch", "create", name, "--store", harbour).code == 0
+    assert run("branch", "delete", "drafts", "--store", harbour).code == 0
+    for words in (
+        ("snapshot", harbour, "--branch", "reveiw"),
+        ("branch", "delete", "reveiw", "--store", harbour),
+        ("branch", "create", "b", "--from", "reveiw", "--store", harbour),
+        ("branch", "merge", "reveiw", "--store", harbour),
+        ("load", harbour, "--data", "-", "--mode", "append", "--branch", "Review"),
+    ):
+        refused = run(*words, "--json", stdin="{}")
+        assert (refused.code, refused.json["code"]) == (1, "branch_not_found")
+        assert refused.json["error"].endswith(" Did you mean 'review'?")
+    for name in ("draft", "nothing"):  # deleted, and far from every name
+        assert "Did you mean" not in run("snapshot", harbour, "--branch", name).err

@@ -79,3 +79,12 @@ def test_another_branch_is_written_alone(run: Run, harbour: Path) -> None:
     run("mutate", "--store", harbour, "-e", RENAME, "-p", "imo=1", "-p", "to=D", "--branch", "draft")
     assert len(run("query", "--store", harbour, "-e", TITLES, "--branch", "draft").lines) == 2
     assert run("query", "--store", harbour, "-e", TITLES).lines[0] == {"v.title": "Alma"}
+
+
+def test_a_broken_constraint_is_shown_by_its_own_code(run: Run, harbour: Path) -> None:
+    words = ("mutate", "--store", str(harbour), "-e")
+    negative = run(*words, "query m() { update Vessel set { tonnage: -1.0 } where imo = 1 }")
+    assert (negative.code, negative.out) == (1, "")
+    assert negative.err.splitlines()[1].startswith("error[W003]: Vessel.tonnage of ")
+    missing = run(*words, 'query m() { insert CallsAt { from: "1", to: "nowhere" } }')
+    assert missing.err.splitlines()[1].startswith("error[W006]: ")

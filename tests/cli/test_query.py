@@ -164,6 +164,14 @@ def test_a_setting_is_checked_and_heeded(run: Run, harbour: Path) -> None:
     assert run(*words, "--set", "speed").code == 2
 
 
+def test_a_timeout_that_no_query_can_have_is_a_mistake_of_usage(run: Run, harbour: Path) -> None:
+    words = ("query", "--store", str(harbour), "-e", TITLES, "--timeout")
+    for time in ("0s", "61m", "1"):
+        refused = run(*words, time)
+        assert (refused.code, "--timeout" in refused.err) == (2, True)
+    assert run(*words, "60m").code == 0
+
+
 def test_text_from_data_cannot_steer_the_terminal(run: Run, harbour: Path) -> None:
     wicked = json.dumps({"t": "\x1b]0;owned\x07\u202eabc[red]"})
     source = "query w($t: String) { update Vessel set { title: $t } where imo = 1 }"

@@ -74,7 +74,7 @@ def test_losing_data_needs_consent_even_on_this_disk(run: Run, harbour: Path, na
     words = ("schema", "apply", str(harbour), "--schema", str(narrower), "--allow-data-loss")
     refused = run(*words, "--json")
     assert (refused.code, refused.json["code"]) == (2, "consent_required")
-    assert refused.json["error"].startswith(f"Applying the schema to {harbour} may drop ")
+    assert refused.json["error"].startswith(f"This applies the schema to {harbour} and may drop ")
     assert refused.json["command_outcome"] == {"execution": "not_started", "effects": "none", "action": "fix"}
     assert run(*words, "--yes").code == 0
 

@@ -45,7 +45,7 @@ def list_(session: Session, output: str | None) -> None:
 @click.argument("name")
 def delete(session: Session, name: str) -> None:
     """Delete a branch. Its commits stay known; the answer says how to bring it back."""
-    session.consent(f"Deleting branch {name}")
+    session.consent(f"This deletes branch {name}")
     with session.writing() as graph:
         result = session.send(lambda: graph.branches.delete(name))
     emit_receipt(session, result, deleted_text(result, session.here))
@@ -73,7 +73,7 @@ def merge(
     target and write the change again.
     """
     if delete_branch and not dry_run:
-        session.consent(f"Deleting branch {source} after the merge")
+        session.consent(f"This deletes branch {source} after the merge")
     with session.writing() as graph, waiting(session, "merge"):
         key = session.key(idempotency_key)
         result = session.send(

@@ -55,7 +55,9 @@ def apply(session: Session, config: str | None, allow_data_loss: bool) -> int:
     """
     folder = _folder(session, config)
     if allow_data_loss:
-        session.consent("Applying the schemas may drop rows or values that exist", even_locally=True)
+        session.consent(
+            "This applies the schemas of the folder and may drop rows or values that exist", even_locally=True
+        )
     session.heed_logs()
     from omnigraph.cluster.apply import apply as apply_folder
 

@@ -15,8 +15,9 @@ from omnigraph.cli.controls import shown_text
 from omnigraph.cli.errors import Interrupted, OutputFailed, UsageRefused, WaitOver, failure_body
 from omnigraph.cli.output import emit_json
 from omnigraph.cli.session import Session
+from omnigraph.cli.terminal import say
 from omnigraph.cli.values import shell_line
-from omnigraph.errors import InvalidData, OmnigraphError, OutcomeUnknown
+from omnigraph.errors import ConstraintViolation, InvalidData, OmnigraphError, OutcomeUnknown
 
 if TYPE_CHECKING:
     import click
@@ -28,12 +29,17 @@ _ADVICE = {
 }
 
 
-def report_failure(error: OmnigraphError, session: Session, usage: click.UsageError | None = None) -> None:
-    """One object on stdout with --json, else lines on stderr; those also where stdout itself is at fault."""
+def report_failure(
+    error: OmnigraphError, session: Session, usage: click.UsageError | None = None, *, as_text: bool = False
+) -> None:
+    """One object on stdout with --json, else lines on stderr; those also where stdout itself is at fault (`as_text`).
+
+    Raises OutputFailed if the object can't be written.
+    """
     if isinstance(error, OutputFailed):
-        sys.stderr.write("\n".join(failure_lines(error, session)) + "\n")
+        say("\n".join(failure_lines(error, session)))
         return
-    if session.json or (usage is not None and "--json" in session.words):
+    if not as_text and (session.json or (usage is not None and "--json" in session.words)):
         emit_json(failure_body(error, session.progressed))
         return
     lines: list[str] = []
@@ -42,7 +48,7 @@ def report_failure(error: OmnigraphError, session: Session, usage: click.UsageEr
     lines += failure_lines(error, session)
     if usage is not None and usage.ctx is not None:
         lines.append(f"  {usage.ctx.command_path} --help says what there is")
-    sys.stderr.write("\n".join(lines) + "\n")
+    say("\n".join(lines))
 
 
 def failure_lines(error: OmnigraphError, session: Session) -> list[str]:
@@ -67,7 +73,7 @@ def _headed(error: OmnigraphError, session: Session) -> str:
         text = str(diagnostic.render(source))
         head, _, rest = text.partition("]")
         return f"{_red(head + ']', session)}{shown_text(rest)}"
-    code = str(error.details["code"]) if isinstance(error, InvalidData) else error.code
+    code = str(error.details["code"]) if isinstance(error, (InvalidData, ConstraintViolation)) else error.code
     text = f"{_red(f'error[{code}]', session)}: {shown_text(error.message)}"
     line = getattr(error, "line_number", None)
     return text if line is None else f"{text}\n  --> {shown_text(source)}:{line}"

@@ -13,6 +13,7 @@ from omnigraph.cli.errors import Exit, UsageRefused
 from omnigraph.cli.output import emit_json, emit_text
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import named, read_text, schema_text
+from omnigraph.cli.terminal import say
 
 if TYPE_CHECKING:
     from omnigraph.cli.linting import Linted
@@ -63,4 +64,4 @@ def _say(report: Linted) -> None:
     count = "1 query" if report.queries == 1 else f"{report.queries} queries"
     emit_text(f"{report.path}: {count}, {len(report.faults)} at fault")
     for fault in report.faults:
-        click.echo(shown_text(fault.render(report.path)), err=True)
+        say(shown_text(fault.render(report.path)))

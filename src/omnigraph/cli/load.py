@@ -45,7 +45,7 @@ def load(
     session.source_name = named(data)
     check_readable(data, "--data")
     if mode == "overwrite":
-        session.consent("Overwriting replaces every type that occurs in the data", uri=uri)
+        session.consent("This replaces all entities of every type that occurs in the data", uri=uri)
     with session.writing(uri) as graph, progress(session, "load", "bytes") as report:
         content = _content(graph, data, type_name, branch if from_ is None else from_)
         key = session.key(idempotency_key)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from omnigraph._version import __version__
 from omnigraph.cli.command import LazyGroup
 from omnigraph.cli.errors import Exit, Interrupted, OutputFailed, UsageRefused, exit_code
 from omnigraph.cli.session import Session
+from omnigraph.cli.terminal import say
 from omnigraph.errors import InternalError, OmnigraphError
 
 COMMANDS = {
@@ -62,7 +64,7 @@ class _Program(LazyGroup):
             _flush()
             return done if isinstance(done, int) else Exit.DONE
         except click.exceptions.NoArgsIsHelpError as asked:
-            sys.stderr.write(asked.format_message() + "\n")
+            say(asked.format_message())
             return Exit.USAGE
         except click.UsageError as error:
             return self._failed(UsageRefused(_usage_text(error)), session, usage=error)
@@ -78,7 +80,7 @@ class _Program(LazyGroup):
         except OmnigraphError as error:
             return self._failed(error, session)
         except Exception as error:  # a fault of this program: one line, and the frames with --verbose
-            return self._failed(_unexpected(error, session), session)
+            return self._failed(_lost_output(error) or _unexpected(error, session), session)
 
     def _failed(self, error: OmnigraphError, session: Session, usage: click.UsageError | None = None) -> int:
         from omnigraph.cli.failures import report_failure
@@ -88,16 +90,27 @@ class _Program(LazyGroup):
         try:
             report_failure(error, session, usage)
             _flush()
-        except (BrokenPipeError, OutputFailed):
+        except BrokenPipeError:
             pass  # the exit code still says it
+        except OutputFailed:  # the object of --json found no room: then the words, where they may be read
+            report_failure(error, session, usage, as_text=True)
         return exit_code(error, session.progressed)
+
+
+def _lost_output(error: Exception) -> OutputFailed | None:
+    """What click itself could not print: help, the version, a completion."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not isinstance(error, OSError) or frames[-1].f_code is not click.echo.__code__:
+        return None
+    return OutputFailed(f"Standard output can't be written: {error.strerror}.")
 
 
 def _unexpected(error: Exception, session: Session) -> InternalError:
     if session.verbose:
         from omnigraph.cli.failures import frames
 
-        sys.stderr.write(frames(error))
+        say(frames(error).rstrip("
+"))
     return InternalError(f"A fault of this program: {type(error).__name__}. --verbose shows where; please report it.")
 
 

@@ -96,8 +96,7 @@ def _lines(phase: str, unit: str) -> ReportProgress:
         if state.bytes_total is not None:
             fields["total"] = state.bytes_total
         fields["unit"] = unit
-        sys.stderr.write(json.dumps({"progress": fields}) + "\n")
-        sys.stderr.flush()
+        terminal.say(json.dumps({"progress": fields}))
 
     return report
 

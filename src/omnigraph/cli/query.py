@@ -8,12 +8,15 @@ import click
 
 from omnigraph.cli import options
 from omnigraph.cli.command import command
+from omnigraph.cli.errors import UsageRefused
 from omnigraph.cli.output import emit_result
 from omnigraph.cli.progress import waiting
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import query_params, query_text
 from omnigraph.cli.state import State
 from omnigraph.cli.values import pairs
+
+_TIMEOUT_SECONDS_MAX = 3_600
 
 
 @command("query", takes="any")
@@ -67,5 +70,7 @@ def _settings(session: Session, given: tuple[str, ...]) -> dict[str, Any]:
     """--set; --timeout bounds the read unless a setting does."""
     settings: dict[str, Any] = dict(pairs(given, "--set"))
     if session.timeout_seconds is not None:
+        if not 1 <= session.timeout_seconds <= _TIMEOUT_SECONDS_MAX:
+            raise UsageRefused("--timeout of a query lies between 1s and 60m.")
         settings.setdefault("query_timeout_ms", session.timeout_seconds * 1_000)
     return settings

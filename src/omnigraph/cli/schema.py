@@ -81,7 +81,7 @@ def apply(session: Session, uri: str | None, schema: str, allow_data_loss: bool,
             return ": " + (", ".join(_losses(graph.schema.plan(text).steps)) or "none as it stands")
 
     if allow_data_loss:
-        deed = f"Applying the schema to {root.uri} may drop rows or values that exist"
+        deed = f"This applies the schema to {root.uri} and may drop rows or values that exist"
         session.consent(deed, even_locally=True, detail=dropped)
     with session.writing(uri) as graph, waiting(session, "schema"):
         result = session.send(lambda: graph.schema.apply(text, allow_data_loss=allow_data_loss, message=message))

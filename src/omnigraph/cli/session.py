@@ -93,8 +93,7 @@ class Session:
     def note(self, text: str) -> None:
         """A line for people on stderr, unless --quiet."""
         if not self.quiet:
-            sys.stderr.write(shown_text(text) + "\n")
-            sys.stderr.flush()
+            terminal.say(shown_text(text))
 
     def heed_logs(self) -> None:
         """Send the engine's log to stderr, where it can't mix with data: warnings, everything with --verbose."""
@@ -106,7 +105,7 @@ class Session:
         structlog.configure(
             processors=[structlog.processors.add_log_level, _log_line],
             wrapper_class=structlog.make_filtering_bound_logger(level),
-            logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+            logger_factory=lambda *_: _Told(),
         )
 
     def form(
@@ -217,14 +216,13 @@ class Session:
     ) -> None:
         """Ask before harm (interfaces.md 12.5). Raises ConsentRequired if nobody can be asked, Declined.
 
-        `detail` adds to the deed what only the graph knows; it is called when somebody will be asked, and not before.
+        `deed` is a sentence without its end that says what will be done. `detail` adds to the deed what only the graph knows; it is called when somebody will be asked, and not before.
         """
         if self.yes or (not even_locally and self.root(uri).local):
             return
         if self.json or not terminal.can_ask():
-            raise ConsentRequired(f"{deed} needs consent: add --yes.")
-        sys.stderr.write(shown_text(f"{deed}{detail()}. Go ahead? [y/N] "))
-        sys.stderr.flush()
+            raise ConsentRequired(f"{deed}. Consent to it with --yes.")
+        terminal.say(f"{shown_text(deed + detail())}. Go ahead? [y/N] ", end="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise Declined
 
@@ -235,6 +233,15 @@ class Session:
     @property
     def environ(self) -> Mapping[str, str]:
         return os.environ
+
+
+class _Told:
+    """A logger whose records are lines on stderr."""
+
+    def msg(self, message: str) -> None:
+        terminal.say(message)
+
+    debug = info = warning = error = critical = msg
 
 
 def _branch(root: Root) -> str:

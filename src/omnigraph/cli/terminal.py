@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from typing import IO, Literal
 
 Color = Literal["auto", "always", "never"]
@@ -24,6 +25,13 @@ def stdout_is_terminal() -> bool:
 
 def stderr_is_terminal() -> bool:
     return is_terminal(sys.stderr)
+
+
+def say(text: str, *, end: str = "\n") -> None:
+    """A line on stderr. Where nobody can be told, the exit code and stdout still speak."""
+    with suppress(OSError, ValueError, AttributeError):  # full, closed, or never there
+        sys.stderr.write(text + end)
+        sys.stderr.flush()
 
 
 def can_ask() -> bool:

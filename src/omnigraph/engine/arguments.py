@@ -5,13 +5,11 @@ was expected, never a TypeError out of the depths. Knows no graph.
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from omnigraph.engine.load.input import LoadInput
 from omnigraph.engine.receipts import as_microseconds
 from omnigraph.engine.settings import query_settings
 from omnigraph.errors import InvalidRequest
@@ -59,27 +57,6 @@ def checked_settings(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
         _check(settings, Mapping, "Settings are a mapping of names to values", code="invalid_setting")
     query_settings(settings)
     return settings or {}
-
-
-def checked_input(data: LoadInput) -> LoadInput:
-    """Raises InvalidRequest for what `load` can't read records or columns from."""
-    if not _loadable(data):
-        raise InvalidRequest(
-            "`data` is a path, an open file, an iterable of records or lines, or a frame; this is none of them"
-            f" ({_kind(data)}).",
-        )
-    return data
-
-
-def _loadable(data: Any) -> bool:
-    try:
-        if isinstance(data, (str, PathLike)):
-            os.fsencode(cast("str | PathLike[str]", data))
-        elif not hasattr(data, "read") and not hasattr(data, "__arrow_c_stream__"):
-            iter(data)
-    except (TypeError, UnicodeEncodeError):
-        return False
-    return True
 
 
 def checked_output(out: object) -> None:

@@ -23,8 +23,7 @@ from omnigraph.errors import (
 )
 from omnigraph.manifest.builder import MAIN, base_label, deletion, forked
 from omnigraph.manifest.chain import KnownHead
-from omnigraph.manifest.failures import reading
-from omnigraph.manifest.keys import MANIFESTS, check_branch_name, folder_branch, lookalike
+from omnigraph.manifest.keys import check_branch_name, lookalike
 from omnigraph.manifest.logs import related
 from omnigraph.manifest.markers import mark_deleted
 from omnigraph.manifest.model import CreatedFrom, Idempotency, Manifest
@@ -118,13 +117,7 @@ def _created(
 
 def refuse_lookalike(core: GraphCore, name: str) -> None:
     """A name that equals a live one but for case or composition would be confused by people and by file systems."""
-    if core.owner:
-        names = [head.branch for head in core.heads.live()]
-    else:
-        with reading("the list of branches"):
-            folders = core.store.list_folders(MANIFESTS)
-        names = [decoded for folder in folders if (decoded := folder_branch(folder)) is not None]
-    for other in names:
+    for other in core.branch_names():
         if other != name and lookalike(other) == lookalike(name):
             state = core.heads.state(other)
             if isinstance(state, KnownHead) and state.live:

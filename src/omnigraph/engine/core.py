@@ -17,9 +17,12 @@ from omnigraph.engine.heads import Heads
 from omnigraph.engine.lanes import Lanes, Ticket
 from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.schemas import SchemaStore
+from omnigraph.errors import BranchNotFound, OmnigraphError
+from omnigraph.lang.query.faults import nearest_name
 from omnigraph.manifest.chain import KnownHead
+from omnigraph.manifest.failures import reading
 from omnigraph.manifest.ids import CommitId
-from omnigraph.manifest.keys import check_branch_name
+from omnigraph.manifest.keys import MANIFESTS, check_branch_name, folder_branch
 from omnigraph.manifest.lineage import LogReader
 from omnigraph.manifest.model import Manifest
 from omnigraph.manifest.publish import FenceOpen, FenceState
@@ -80,10 +83,32 @@ class GraphCore:
 
     def head_snapshot(self, branch: str) -> Snapshot:
         """The head of a live branch at this moment. Raises BranchNotFound, StorageFailure."""
-        return self.snapshot(self.heads.current(branch).manifest)
+        return self.snapshot(self.head(branch).manifest)
 
     def head(self, branch: str) -> KnownHead:
-        return self.heads.current(branch)
+        """The head of a live branch. Raises BranchNotFound, with a live name that is near if there is one; StorageFailure."""
+        try:
+            return self.heads.current(branch)
+        except BranchNotFound as missing:
+            near = self._near(branch)
+            raise BranchNotFound(missing.message + (f" Did you mean '{near}'?" if near else "")) from None
+
+    def _near(self, branch: str) -> str | None:
+        """A live branch that a misspelt name most likely means."""
+        try:
+            near = nearest_name(branch, set(self.branch_names()) - {branch})
+            state = None if near is None else self.heads.state(near)
+        except OmnigraphError:  # a suggestion is no reason for another failure
+            return None
+        return near if isinstance(state, KnownHead) and state.live else None
+
+    def branch_names(self) -> list[str]:
+        """Names of branches, some of them perhaps deleted: from memory in the owner, else by one LIST. Raises StorageFailure."""
+        if self.owner:
+            return [head.branch for head in self.heads.live()]
+        with reading("the list of branches"):
+            folders = self.store.list_folders(MANIFESTS)
+        return [name for folder in folders if (name := folder_branch(folder)) is not None]
 
     @contextmanager
     def writing(self, branch: str, *, alone: bool = True) -> Generator[Ticket]:

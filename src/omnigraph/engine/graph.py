@@ -19,7 +19,6 @@ from omnigraph.engine.arguments import (
     Source,
     check_text,
     checked_actor,
-    checked_input,
     checked_message,
     checked_settings,
     merged_params,
@@ -417,7 +416,7 @@ class Graph(AbstractContextManager["Graph"]):
             raise InvalidRequest("`mode` is append, merge or overwrite; it is never guessed.", effects="none")
         target = self._context.writable(branch)
         check_text(from_, "from_")
-        source, digest = load_source(checked_input(data), type), None
+        source, digest = load_source(data, type), None
         if idempotency_key is not None:
             source, digest = digest_of(source, self._core.limits, accept_gzip=accept_gzip)
         operation = LoadOperation(self._core, source, mode, progress=progress, accept_gzip=accept_gzip)
