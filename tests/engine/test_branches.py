@@ -18,6 +18,7 @@ from omnigraph.errors import (
     NotAvailable,
     SnapshotNotFound,
 )
+from omnigraph.query.residency import MemoryBudget, Residency
 
 SCHEMA = "node Port { code: String @key  name: String? } edge Ferry: Port -> Port { line: String? }"
 
@@ -281,3 +282,19 @@ def test_an_actor_or_a_message_that_is_no_text_is_refused_before_it_can_spoil_a_
         add(graph, "A", message=text)
     assert caught.value.effects == "none"
     assert codes(omnigraph.open(graph.uri)) == []
+
+
+def test_rows_of_two_branches_that_lie_at_one_place_of_a_table_are_told_apart(graph: Graph) -> None:
+    """Two branches append beside each other, one of them in another process: both number their new rows alike."""
+    add(graph, "first")
+    graph.branches.create("b")
+    add(graph.on("b"), "mine")
+    elsewhere = omnigraph.open(graph.uri)
+    elsewhere.core.residency = Residency(MemoryBudget(1 << 20))  # nothing is handed over, as in another process
+    add(elsewhere, "theirs")
+    assert codes(graph)[-1] == "theirs"
+    assert codes(graph.on("b"))[-1] == "mine"
+    elsewhere.mutate('query m() { update Port set { name: "N" } where code = "theirs" }')
+    query = "query q($c: String) { match { $p: Port { code: $c } } return { $p.name } }"
+    assert graph.query(query, c="theirs").scalars() == ["N"]
+    assert graph.on("b").query(query, c="mine").scalars() == [None]

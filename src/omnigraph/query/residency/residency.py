@@ -151,7 +151,9 @@ class Residency:
     def _compared(self, key: StateKey, tables: TableOpener) -> State | None:
         """The state of a version that came from elsewhere, from the latest one in memory that lies in the same folder.
 
-        None if there is none, or if the two share rows under different addresses: then reading anew is simpler.
+        None if there is none, or if the two do not agree on addresses: they share rows under different ones, or the latest
+        one has other rows under those of the new ones (fragments of two branches may have one number). Then reading anew is
+        simpler.
         """
         pin = key.pin
         assert pin is not None
@@ -165,7 +167,7 @@ class Residency:
                 return None
             addresses = found.added.column(ROW_ADDRESS).to_numpy()
             delta = RowDelta(found.removed, found.added.drop_columns([ROW_ADDRESS]), addresses)
-            if not _fits(state, delta):
+            if not _fits(state, delta) or (state.columns.space.find(addresses) >= 0).any():
                 return None
             follower = self._followed(state, tables.open(pin), delta)
             self.counters.comparisons += 1
