@@ -109,8 +109,7 @@ def _unexpected(error: Exception, session: Session) -> InternalError:
     if session.verbose:
         from omnigraph.cli.failures import frames
 
-        say(frames(error).rstrip("
-"))
+        say(frames(error).rstrip("\n"))
     return InternalError(f"A fault of this program: {type(error).__name__}. --verbose shows where; please report it.")
 
 
