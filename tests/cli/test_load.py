@@ -59,7 +59,7 @@ def test_a_pipe_of_the_shell_is_read_once_and_whole(run: Run, harbour: Path) -> 
 
 
 def test_a_key_knows_a_file_again_from_stdin_and_from_python(run: Run, harbour: Path, tmp_path: Path) -> None:
-    text = THIRD.replace("\n", "\r\n") + "\r\n"
+    text = THIRD.replace("\n", "\r\n") + THIRD.replace("3", "4").rstrip()  # the last line has no end
     (tmp_path / "more.jsonl").write_bytes(text.encode())
     words = ("load", str(harbour), "--mode", "append", "--json", "--idempotency-key", "k")
     first = run(*words, "--data", tmp_path / "more.jsonl").json

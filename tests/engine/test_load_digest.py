@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -235,24 +234,6 @@ def test_under_a_key_gzip_is_not_expanded_where_it_is_not_accepted(graph: Graph,
         with pytest.raises(InvalidData) as caught:
             load(graph, source, accept_gzip=False)
         assert (caught.value.details["code"], caught.value.line_number) == ("W010", 1)
-
-
-@pytest.mark.parametrize("door", ["path", "bytes", "open file"])
-def test_the_digest_holds_nothing_expanded(
-    graph: Graph, place: Path, monkeypatch: pytest.MonkeyPatch, door: str
-) -> None:
-    place.write_bytes(gzip.compress(TEXT + b"\n" * (64 << 20)))
-    source = DOORS[door](place)
-    monkeypatch.setenv("OMNIGRAPH_LOAD_EXPANDED_BYTES", str(1 << 20))
-    tracemalloc.start()
-    try:
-        with pytest.raises(LimitExceeded, match="expand"):
-            load(omnigraph.open(graph.uri), source)
-        assert tracemalloc.get_traced_memory()[1] < 16 << 20
-    finally:
-        tracemalloc.stop()
-        if hasattr(source, "close"):
-            source.close()
 
 
 # --- frames
