@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.engine.context import Context
 from omnigraph.engine.effects import definite_failures
+from omnigraph.engine.evidence import staging_begins, watching
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.heads import Heads
 from omnigraph.engine.opening import open_core
@@ -121,18 +123,34 @@ def test_a_failed_read_says_nothing_of_effects(root: str) -> None:
     assert caught.value.effects is None
 
 
+@pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize(
-    ("error", "effects"),
+    ("error", "before", "after"),
     [
-        (BranchNotFound("x"), "none"),
-        (BranchNotFound("x", effects="unknown"), "unknown"),
-        (InternalError("x"), None),
-        (InternalError("x", effects="none"), "none"),
-        (RecoveryRequired("x"), None),
+        (BranchNotFound, "none", "none"),
+        (partial(BranchNotFound, effects="unknown"), "unknown", "unknown"),
+        (InternalError, "none", "unknown"),
+        (partial(InternalError, effects="none"), "none", "none"),
+        (RecoveryRequired, "none", "unknown"),
     ],
 )
-def test_an_error_that_speaks_for_itself_keeps_its_word(error: OmnigraphError, effects: Effects | None) -> None:
-    with pytest.raises(OmnigraphError) as caught, definite_failures():
-        raise error
-    assert caught.value is error
-    assert error.effects == effects
+def test_an_error_that_speaks_for_itself_keeps_its_word_and_a_fault_proves_nothing_once_staging_began(
+    error: Callable[[str], OmnigraphError], before: Effects, after: Effects, staged: bool
+) -> None:
+    raised = error("x")
+    with pytest.raises(OmnigraphError) as caught, watching() as outside, definite_failures():
+        if staged:
+            staging_begins()
+        raise raised
+    assert caught.value is raised
+    assert raised.effects == (after if staged else before)
+    assert outside.staged == staged
+
+
+def test_what_an_earlier_write_staged_says_nothing_of_the_next() -> None:
+    with watching() as outside:
+        with definite_failures():
+            staging_begins()
+        with pytest.raises(InternalError) as caught, definite_failures():
+            raise InternalError("x")
+    assert (caught.value.effects, outside.staged) == ("none", True)

@@ -19,9 +19,10 @@ from contextvars import ContextVar
 class Evidence:
     """`staged`: a request that may have written something was about to be sent."""
 
-    __slots__ = ("staged",)
+    __slots__ = ("outer", "staged")
 
-    def __init__(self) -> None:
+    def __init__(self, outer: Evidence | None) -> None:
+        self.outer = outer
         self.staged = False
 
 
@@ -30,8 +31,8 @@ _watched: ContextVar[Evidence | None] = ContextVar("omnigraph_evidence", default
 
 @contextmanager
 def watching() -> Generator[Evidence]:
-    """What the writes of this block did, as it happens."""
-    evidence = Evidence()
+    """What the writes of this block did, as it happens. Who watches outside sees it too."""
+    evidence = Evidence(_watched.get())
     token = _watched.set(evidence)
     try:
         yield evidence
@@ -42,5 +43,6 @@ def watching() -> Generator[Evidence]:
 def staging_begins() -> None:
     """To be called before the first request of a write that leaves anything in storage."""
     evidence = _watched.get()
-    if evidence is not None:
+    while evidence is not None:
         evidence.staged = True
+        evidence = evidence.outer

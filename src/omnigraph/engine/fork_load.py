@@ -35,7 +35,7 @@ def load_into_fork(core: GraphCore, request: WriteRequest, load: LoadOperation, 
     target = core.heads.state(request.branch)
     if isinstance(target, KnownHead) and target.live:
         return _onto_live(core, request, target, from_)
-    ended = find_ended_replay(core, request.branch, request.idempotency)
+    ended = None if request.key_is_new else find_ended_replay(core, request.branch, request.idempotency)
     if ended is not None:
         return Written(ended.commit, ended.manifest, None, replayed=True), ended.began_the_life
     with core.writing(request.branch):
