@@ -138,10 +138,14 @@ def test_an_error_that_speaks_for_itself_keeps_its_word_and_a_fault_proves_nothi
     error: Callable[[str], OmnigraphError], before: Effects, after: Effects, staged: bool
 ) -> None:
     raised = error("x")
-    with pytest.raises(OmnigraphError) as caught, watching() as outside, definite_failures():
+
+    def fails() -> None:
         if staged:
             staging_begins()
         raise raised
+
+    with pytest.raises(OmnigraphError) as caught, watching() as outside, definite_failures():
+        fails()
     assert caught.value is raised
     assert raised.effects == (after if staged else before)
     assert outside.staged == staged
