@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from omnigraph.lang.query import typed as q
@@ -311,10 +312,14 @@ def fold(func: str, values: Sequence[Any], of: ValueType | None) -> Any:
 
 
 def exact_sum(values: Sequence[float]) -> float:
-    try:
+    """Rounded once, from the exact sum; `math.fsum` gives up where only a step on the way is too large."""
+    if not all(map(math.isfinite, values)):
         return math.fsum(values)
+    exact = sum(map(Fraction, values), Fraction())
+    try:
+        return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, sum(x / 2.0**64 for x in values))
+        return math.copysign(math.inf, exact)
 
 
 def f32(value: float) -> float:
