@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.types import Scalar, ValueType, scalar
@@ -114,6 +114,8 @@ def test_aggregates_are_those_of_10_2(data: st.DataObject, of: ValueType, func: 
 @given(
     numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=60), seed=st.integers(0, 99)
 )
+@example(numbers=[8.988465674311579e307, 8.98846567431158e307], seed=0)
+@example(numbers=[1.107913932560223e276, -8.988465674311579e307, -8.98846567431158e307], seed=0)
 def test_a_sum_of_floats_is_the_exact_sum_rounded_in_any_order(numbers: list[float], seed: int) -> None:
     group = np.zeros(len(numbers), np.int64)
     found = aggregate("sum", pa.array(numbers), group, 1)[0].as_py()

@@ -319,7 +319,7 @@ def exact_sum(values: Sequence[float]) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return -math.inf if exact < 0 else math.inf
 
 
 def f32(value: float) -> float:
