@@ -139,6 +139,26 @@ def test_case_35_cardinality_counts_the_final_state(harbour: Graph) -> None:
     run(harbour, 'insert ServesOn { from: "s1", to: "2" }')
 
 
+def test_a_lower_bound_does_not_hold_a_source_that_is_deleted(tmp_path: Path) -> None:
+    graph = omnigraph.init(tmp_path / "g", schema="node N { k: String @key } edge E: N -> N @card(2..)")
+    pairs = [("a", "b"), ("a", "c"), ("b", "c"), ("b", "b"), ("c", "b"), ("c", "b")]
+    graph.load(
+        [
+            *({"type": "N", "data": {"k": key}} for key in "abc"),
+            *({"edge": "E", "from": src, "to": dst} for src, dst in pairs),
+        ],
+        mode="append",
+    )
+    for body in ('delete E where @src = "a" and @dst = "b"', 'delete N where k = "c"'):  # the edge, or its target
+        with pytest.raises(ConstraintViolation) as caught:
+            run(graph, body)
+        assert (caught.value.details["code"], caught.value.details["entity_id"]) == ("W007", "a")
+    result = run(graph, 'delete N where k = "a"')
+    assert (result.affected_nodes, result.affected_edges) == (1, 2)
+    result = run(graph, 'delete N where k = "b" or k = "c"')
+    assert (result.affected_nodes, result.affected_edges) == (2, 4)
+
+
 def test_case_36_two_updates_may_swap_unique_values(tmp_path: Path) -> None:
     graph = omnigraph.init(tmp_path / "g", schema="node N { k: I64 @key  u: I64 @unique }")
     run(graph, "insert N { k: 1, u: 10 } insert N { k: 2, u: 20 }")

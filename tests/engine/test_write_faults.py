@@ -5,16 +5,18 @@ The store of the graph's own requests is scripted (`FaultStore`); tables lie in 
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import Busy, OutcomeUnknown, ReadSetConflict, StorageClass, StorageFailure
+from omnigraph.errors import Busy, InvalidData, OutcomeUnknown, ReadSetConflict, StorageClass, StorageFailure
 from omnigraph.manifest.publish import FenceClosed, FenceOpen
 from omnigraph.store.faults import (
     FailCondition,
@@ -146,6 +148,82 @@ def test_an_insert_that_loses_the_race_is_prepared_again_and_an_update_is_refuse
     assert caught.value.details["member"] == "type:node:Port"
     assert log(root)[1] == head
     faulty.graph.mutate(UPDATE)
+
+
+def test_an_overwrite_that_loses_the_race_is_refused(root: str) -> None:
+    """Prepared again it would take away what it never saw."""
+    faulty = Faulty(root)
+    other = omnigraph.open(root)
+    faulty.publish_with(Meanwhile(before=lambda: other.mutate(INSERT, c="X")))
+    with pytest.raises(ReadSetConflict) as caught:
+        faulty.graph.load([{"type": "Port", "data": {"code": "B"}}], mode="overwrite", progress=False)
+    assert (caught.value.status, caught.value.code, caught.value.effects) == (409, "read_set_conflict", "none")
+    assert codes(root) == ["A", "X"]
+    assert len(log(root)) == 3
+    faulty.graph.load([{"type": "Port", "data": {"code": "B"}}], mode="overwrite", progress=False)
+    assert codes(root) == ["B"]
+
+
+PORT_B = '{"type":"Port","data":{"code":"B","name":"b"}}\n'
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "list": lambda _: [{"type": "Port", "data": {"code": "B", "name": "b"}}],
+    "lines": lambda _: (PORT_B,),
+    "bytes": lambda _: PORT_B.encode(),
+    "memoryview": lambda _: memoryview(PORT_B.encode()),
+    "path": lambda folder: _written(folder),
+    "frame": lambda _: pa.table({"code": ["B"], "name": ["b"]}),
+}
+STREAMS: dict[str, Callable[[], Any]] = {
+    "bytes": lambda: io.BytesIO(PORT_B.encode()),
+    "text": lambda: io.StringIO(PORT_B),
+    "iterator": lambda: iter([PORT_B]),
+}
+
+
+def _written(folder: Path) -> Path:
+    path = folder / "ports.jsonl"
+    path.write_text(PORT_B)
+    return path
+
+
+def _loaded_while(root: str, schema: str, data: Any, mode: Any = "append", key: str | None = None) -> Any:
+    """Load while another process applies a schema."""
+    faulty = Faulty(root)
+    other = omnigraph.open(root)
+    faulty.publish_with(Meanwhile(before=lambda: other.schema.apply(schema, allow_data_loss=True)))
+    of = "Port" if isinstance(data, pa.Table) else None
+    return faulty.graph.load(data, mode=mode, type=of, progress=False, idempotency_key=key)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_a_load_is_read_again_under_the_schema_that_won_the_race(
+    root: str, tmp_path: Path, source: str, mode: str
+) -> None:
+    data = SOURCES[source](tmp_path)
+    result = _loaded_while(root, SCHEMA.replace("name: String?", "name: String?  flag: String?"), data, mode)
+    assert result.total_entities == 1
+    query = 'query q() { match { $p: Port { code: "B" } } return { $p.name as n, $p.flag as f } }'
+    assert list(omnigraph.open(root).query(query)) == [{"n": "b", "f": None}]
+    with pytest.raises(InvalidData) as caught:
+        _loaded_while(root, SCHEMA.replace("name: String?", "title: String?"), data, "merge")
+    assert caught.value.details["code"] == "W011"
+
+
+def test_a_file_with_a_key_is_read_again_too(root: str, tmp_path: Path) -> None:
+    schema = SCHEMA.replace("name: String?", "name: String?  flag: String?")
+    result = _loaded_while(root, schema, _written(tmp_path), key="k")
+    assert result.total_entities == 1
+    assert codes(root) == ["A", "B"]
+
+
+@pytest.mark.parametrize("source", STREAMS)
+def test_a_stream_that_met_another_schema_is_refused_and_nothing_is_loaded(root: str, source: str) -> None:
+    schema = SCHEMA.replace("name: String?", "name: String?  flag: String?")
+    with pytest.raises(ReadSetConflict) as caught:
+        _loaded_while(root, schema, STREAMS[source]())
+    assert (caught.value.details["member"], caught.value.effects) == ("schema", "none")
+    assert codes(root) == ["A"]
 
 
 def test_an_update_passes_over_a_commit_that_left_its_types_alone(root: str) -> None:

@@ -303,3 +303,14 @@ def test_expressions_fail_beside_a_list_of_unsigned_integers_and_texts_do_not(tm
     for table, filter in ((without, pc.field("n").is_valid()), (whole, pc.field("s").is_valid())):
         with pytest.raises((OSError, ValueError, NotImplementedError)):
             table.scanner(filter=filter).count_rows()
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_a_filter_takes_the_two_zeros_for_equal_with_an_index_and_without(tmp_path: Path, kind: pa.DataType) -> None:
+    zeros = pa.array([0.0, -0.0] * 5_000 + [7.0, None], kind)  # more than one page of an index holds
+    table = lance.write_dataset(pa.table({"x": zeros}), str(tmp_path))
+    for indexed in (False, True):
+        if indexed:
+            table.create_scalar_index("x", "BTREE")
+        for filter in ("x IN (0.0)", "x IN (-0.0)", "x IN (0.0, 1.0, 2.0, 3.0)", "x IN (-0.0, 1.0, 2.0, 3.0)"):
+            assert table.count_rows(filter=filter) == 10_000

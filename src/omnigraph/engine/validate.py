@@ -107,7 +107,7 @@ class FinalState:
             return None  # a column that the table lacks is null in every row
         condition = None
         if len(rows) <= _FILTERED_ROWS_MAX:
-            leading = _both_zeros(rows.column(stored[0].name))
+            leading = pc.unique(one_array(rows.column(stored[0].name))).drop_null()
             if not len(leading):
                 return None  # a tuple with a null is exempt
             condition = one_of(stored[0].name, leading)
@@ -225,11 +225,3 @@ def _occurrences(values: pa.Array, among: pa.Array) -> np.ndarray:
 def _places(values: pa.Array, of: pa.Array) -> np.ndarray:
     """Where each of `of` stands among `values`, which are distinct and hold all of them."""
     return pc.index_in(of.cast(values.type), value_set=values).to_numpy(zero_copy_only=False)
-
-
-def _both_zeros(column: pa.ChunkedArray) -> pa.Array:
-    """The values of a column for a look-up by equality: −0.0 equals 0.0, in the library it need not."""
-    values = pc.unique(one_array(column)).drop_null()
-    if pa.types.is_floating(values.type) and pc.any(pc.equal(values, 0.0)).as_py():
-        values = pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
-    return values

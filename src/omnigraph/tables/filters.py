@@ -35,7 +35,9 @@ def equals(column: str, value: str) -> str:
 
 
 def one_of(column: str, values: pa.Array) -> str:
-    """True where the column is one of the values: scalars of its own type, non-null, at least one."""
+    """True where the column equals one of the values: scalars of its own type, non-null, at least one. The library takes
+    -0.0 and 0.0 for equal.
+    """
     return f"{quoted_name(column)} IN ({', '.join(_constants(values))})"
 
 
