@@ -12,7 +12,7 @@
     ├── NotFound
     │   └── GraphNotFound BranchNotFound CommitNotFound EntityNotFound QueryNotFound SnapshotNotFound
     ├── Conflict
-    │   └── ReadSetConflict KeyConflict MergeConflict AlreadyExists SchemaChangeRefused
+    │   └── ReadSetConflict KeyConflict MergeConflict AlreadyExists SchemaChangeRefused GraphReplaced
     ├── Gone
     │   └── HistoryReclaimed
     ├── PreconditionFailed
@@ -328,6 +328,10 @@ class SchemaChangeRefused(Conflict, code="schema_change_refused", retry="fix"):
     def __init__(self, message: str, steps: list[dict[str, Any]]) -> None:
         super().__init__(message, detail_key="migration", details=steps)
         self.steps = steps
+
+
+class GraphReplaced(Conflict, code="graph_replaced", retry="recover"):
+    """What was opened is no longer there: the graph was removed, made anew or put back from an older copy."""
 
 
 class Gone(OmnigraphError, code="history_reclaimed", status=410, retry="fix"): ...

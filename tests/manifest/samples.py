@@ -51,9 +51,9 @@ def first_version(now_us: int = 1_000) -> Built:
     return genesis(graph=GRAPH, schema=SCHEMA, draft=draft(0, kind="genesis"), now_us=now_us, nonce="0" * 32)
 
 
-def head(built: Built, known_at: float = 1_000.0) -> KnownHead:
-    """What a process knows that has just published this."""
-    return KnownHead(built.manifest, built.sha256, known_at)
+def head(built: Built, known_at: float = 1_000.0, seen_at: float | None = None) -> KnownHead:
+    """What a process knows that has published this, and has not looked at it unless it says so."""
+    return KnownHead(built.manifest, built.sha256, known_at, seen_at=seen_at)
 
 
 def follow(base: KnownHead, *numbers: int, now_us: int = 0, drafts: Sequence[CommitDraft] = ()) -> Built:

@@ -24,6 +24,7 @@ from omnigraph.manifest.keys import parse_version_key
 from omnigraph.manifest.model import Manifest
 from omnigraph.manifest.publish import (
     Absent,
+    CheckBase,
     CheckFence,
     Conflict,
     Create,
@@ -39,6 +40,7 @@ from omnigraph.manifest.publish import (
     ReadClock,
     ResolveHead,
     SearchLog,
+    Stands,
     Unreadable,
 )
 from omnigraph.store.base import Created, Exists, Refused, Unknown
@@ -210,7 +212,8 @@ class World:
 
     def listed_head(self) -> KnownHead:
         stored = self.stored(max(self.objects))
-        return KnownHead(stored.manifest, stored.sha256, self.boot, stored.stored_at)
+        seen_at = self.boot + 0.001  # after it was asked for
+        return KnownHead(stored.manifest, stored.sha256, self.boot, stored.stored_at, seen_at=seen_at)
 
     def land(self, version: int, data: bytes) -> bool:
         """Put-if-absent takes effect."""
@@ -425,6 +428,9 @@ class Writer:
             case ReadBack(_, version):
                 held = self._maybe(lambda: self.world.stored(version) if version in self.world.objects else Absent())
                 self._told(f"reads version {version} back", held)
+            case CheckBase(base):
+                held = self._maybe(lambda: Stands() if base.version in self.world.objects else Absent())
+                self._told(f"looks at version {base.version}", held)
             case ResolveHead():
                 self._told("lists the head", self._maybe(self.world.listed_head))
             case SearchLog(lineage, commit):

@@ -18,6 +18,7 @@ from omnigraph.manifest.publish import (
     REISSUE_EVENT,
     UNKNOWN_EVENT,
     Absent,
+    CheckBase,
     CheckFence,
     Conflict,
     Create,
@@ -33,6 +34,7 @@ from omnigraph.manifest.publish import (
     ReadClock,
     ResolveHead,
     SearchLog,
+    Stands,
     Unreadable,
     publish,
 )
@@ -41,7 +43,7 @@ from omnigraph.store.faults import Damage, FailCondition, FaultStore, LandLate, 
 from omnigraph.store.memory import MemoryStore
 from support.clocks import SteppingClock
 
-BASE = head(first_version(), known_at=0.0)
+BASE = head(first_version(), known_at=0.0, seen_at=0.001)
 MINE = follow(BASE, 1)
 THEIRS = follow(BASE, 2)
 AFTER_THEIRS = follow(head(THEIRS), 3)
@@ -52,12 +54,16 @@ def stored(built: Any) -> StoredVersion:
     return StoredVersion(built.manifest, built.sha256, 5)
 
 
-def known(built: Any, at: float) -> KnownHead:
-    return KnownHead(built.manifest, built.sha256, at, 5)
+def known(built: Any, at: float, seen_at: float | None = None) -> KnownHead:
+    return KnownHead(built.manifest, built.sha256, at, 5, seen_at=seen_at)
 
 
 class Script:
-    """Answers storage requests from a list; the clock and the fence by themselves. Keeps what was asked for."""
+    """Answers storage requests from a list; the clock, the fence and looks at the base by themselves. Keeps what was
+    asked for.
+    """
+
+    look: Stands | Absent | Unreadable = Stands()
 
     def __init__(self, *answers: Any, base: KnownHead = BASE, staged_at: float = 0.0) -> None:
         self.answers = list(answers)
@@ -82,6 +88,8 @@ class Script:
         match request:
             case ReadClock():
                 return self.time
+            case CheckBase():
+                return self.look
             case CheckFence():
                 return FenceOpen()
             case Pause(seconds):
@@ -102,7 +110,7 @@ class Script:
 
 def test_a_created_version_is_published_with_one_request() -> None:
     run = Script(Created())
-    assert run.result == Published(MINE.manifest, MINE.sha256, KnownHead(MINE.manifest, MINE.sha256, 0.0))
+    assert run.result == Published(MINE.manifest, MINE.sha256, KnownHead(MINE.manifest, MINE.sha256, 0.0, seen_at=0.0))
     assert [type(request) for request in run.asked] == [ReadClock, CheckFence, Create, ReadClock, CheckFence]
     assert run.of(Create) == [Create(version_key("main", 2), MINE.data)]
 
@@ -137,11 +145,11 @@ def test_operators_read_each_reissue_and_the_end_of_it() -> None:
 
 def test_a_version_with_my_nonce_is_my_earlier_request() -> None:
     run = Script(TIMED_OUT, Exists(), stored(MINE))
-    assert run.result == Published(MINE.manifest, MINE.sha256, known(MINE, 0.0))
+    assert run.result == Published(MINE.manifest, MINE.sha256, known(MINE, 0.0, seen_at=0.2))
 
 
 def test_a_version_with_another_nonce_is_a_conflict_that_may_serve_as_base_with_the_old_time() -> None:
-    assert Script((300.0, Exists()), stored(THEIRS)).result == Conflict(known(THEIRS, 0.0))
+    assert Script((300.0, Exists()), stored(THEIRS)).result == Conflict(known(THEIRS, 0.0, seen_at=300.0))
 
 
 @pytest.mark.parametrize("seen", [Absent(), Unreadable(StorageClass.SERVER_ERROR)])
@@ -403,7 +411,7 @@ def test_a_refusal_by_the_store_is_definite() -> None:
 
 
 def test_an_old_base_sends_the_driver_to_list_and_search() -> None:
-    old = head(first_version(), known_at=-700.0)
+    old = head(first_version(), known_at=-700.0, seen_at=0.001)
     result, store, _ = driven(publication=Publication(MINE.manifest, MINE.data, old, 0.0))
     assert isinstance(result, Published)
     assert [each.verb for each in store.requests] == ["create", "list_first", "read"]

@@ -47,6 +47,8 @@ UNANSWERED = """case Unknown():
                 answer = _Doubt(outcome.cls)"""
 SENDING = "outcome: CreateOutcome = yield Create(publication.key, publication.data)"
 LAST_LOOK = """answer = yield from self.read_back()
+        if isinstance(answer, _Gone):
+            return self.gone(doubt)
         if not isinstance(answer, _Doubt):
             return (yield from self.confirmed(answer))
         if reason"""
@@ -57,7 +59,7 @@ FENCE_CLOSED = """if isinstance(fence, FenceClosed):
         attempt.vouched(fence)"""
 STALE_CREATED = """return (yield from self._resolved())
         return self._published(KnownHead"""
-STALE_BEFORE_READ = """if not (yield from self._fresh()):
+STALE_BEFORE_READ = """if not self._fresh_at(asked_at):
             return (yield from self._resolved())
         found:"""
 STALE_AFTER_READ = "if not (yield from self._fresh()) or found.manifest.base != self._manifest.base:"
@@ -80,7 +82,7 @@ BUGS = (
     Bug(
         "'exists' means one's own",
         "two-writers",
-        ((EXISTS, "case Exists():\n                answer = yield from attempt.created(now)"),),
+        ((EXISTS, "case Exists():\n                answer = yield from attempt.created(now, Created())"),),
     ),
     Bug(
         "a timeout is a loss",
@@ -165,7 +167,7 @@ BUGS = (
     Bug(
         "a created version is the head when the answer comes",
         "asleep",
-        (("self._sha256, sent_at)", "self._sha256, (yield ReadClock()))"),),
+        (("self._sha256, sent_at, None", "self._sha256, (yield ReadClock()), None"),),
     ),
     Bug("the log of another life decides too", "asleep", (("if head.life != self._manifest.life:", "if False:"),)),
     Bug(

@@ -47,6 +47,7 @@ CODES: Mapping[str, Mapping[int, set[str]]] = {
     "key_conflict": {409: {"fix"}},
     "branch_exists": {409: {"fix"}},
     "branch_has_descendants": {409: {"fix"}},
+    "graph_replaced": {409: {"recover"}},
     "idempotency_in_flight": {409: {"retry"}},
     "history_reclaimed": {410: {"fix"}},
     "commit_precondition_failed": {412: {"refresh"}},

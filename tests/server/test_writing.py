@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import shutil
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -20,11 +21,12 @@ from omnigraph.engine.core import GraphCore
 from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.opening import open_core
 from omnigraph.errors import InternalError, StorageClass
+from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.ids import CommitId
 from omnigraph.store.faults import FaultStore, LandLate, LoseBefore, Meanwhile, Refuse, Rule
 from omnigraph.store.open import open_store
 from server.asgi import Reply, done, refused
-from server.conftest import Serve, Served
+from server.conftest import SCHEMA, Serve, Served
 from support.clocks import SteppingClock
 
 MUTATE, IF_COMMIT = "/graphs/atlas/mutate", "/graphs/atlas/mutate/if-graph-commit"
@@ -289,6 +291,26 @@ def test_keys_have_a_place_on_some_routes_only_and_a_form(served: Served) -> Non
         refused(served.insert("A", idempotency_key=bad), 400, "idempotency_key_invalid", effects="none")
 
 
+# --- a graph that goes while it is served
+
+
+def test_a_graph_that_is_made_anew_below_the_server_is_left_alone_and_the_server_goes_on(
+    root: Path, serve: Serve
+) -> None:
+    served = serve()
+    for code in ("A", "B", "C"):
+        done(served.insert(code))
+    folder = root / "graphs" / "atlas.omni"
+    shutil.rmtree(folder)
+    new = omnigraph.init(folder, schema=SCHEMA)
+    for _ in range(2):
+        refused(served.insert("stale"), 409, "graph_replaced", effects="none")
+    refused(served.post("/graphs/atlas/branches", {"name": "b"}), 409, "graph_replaced", effects="none")
+    assert [commit.kind for commit in new.commits.list()] == ["genesis"]
+    assert served.get("/healthz").status == 200
+    assert serve().codes() == []
+
+
 # --- faults
 
 
@@ -446,9 +468,12 @@ def test_a_publication_that_memory_can_not_take_over_stops_the_process_and_stand
     served: Served, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heads = served.registry.graph("atlas").core.heads
+    version, adopt = heads.current("main").version, heads.adopt
 
-    def full(head: object) -> Any:
-        raise MemoryError
+    def full(head: KnownHead) -> KnownHead:
+        if head.version > version:
+            raise MemoryError
+        return adopt(head)
 
     with monkeypatch.context() as patched:
         patched.setattr(heads, "adopt", full)

@@ -1,4 +1,4 @@
-"""A clock that tests move themselves."""
+"""Clocks that tests move themselves."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ class SteppingClock:
     def advance(self, seconds: float) -> None:
         with self._guard:
             self._passed += seconds
+
+
+class TickingClock(SteppingClock):
+    """One microsecond passes with every look at it, so that no two moments are the same."""
+
+    def boot_seconds(self) -> float:
+        self.advance(1e-6)
+        return super().boot_seconds()

@@ -43,10 +43,12 @@ class Source:
 
 
 def fork_source(core: GraphCore, from_: str, idempotency: Idempotency | None = None) -> Source:
-    """Resolve a branch name or commit id once. Raises BranchNotFound, CommitNotFound, HistoryReclaimed."""
+    """Resolve a branch name or commit id once, from what storage holds now: the first version of a new branch follows
+    none that could be looked at. Raises BranchNotFound, CommitNotFound, HistoryReclaimed, GraphReplaced.
+    """
     if "@" in from_:
         return Source(commit_manifest(core, from_), CreatedFrom(None, None, idempotency))
-    head = core.head(from_)
+    head = core.standing(from_)
     return Source(head.manifest, CreatedFrom(from_, head.life, idempotency))
 
 
@@ -142,7 +144,7 @@ def delete_branch(
     check_branch_name(name)
     with core.writing(name):
         captured_at = core.clock.boot_seconds()
-        head = core.head(name)
+        head = core.standing(name)
         life = head.life if expected_life is None else expected_life
         for _ in range(_DELETE_ATTEMPTS):
             if head.life != life or not head.live:

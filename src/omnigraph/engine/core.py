@@ -60,7 +60,7 @@ class GraphCore:
     def __post_init__(self) -> None:
         self.schemas = SchemaStore(self.store)
         self.history = LogReader(self.store)
-        self.heads = Heads(self.store, self.clock, owner=self.owner)
+        self.heads = Heads(self.store, self.clock, owner=self.owner, graph=self.graph_id)
         self.checked = CheckedQueries()
         self._snapshots: OrderedDict[tuple[str, CommitId], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
@@ -87,8 +87,15 @@ class GraphCore:
 
     def head(self, branch: str) -> KnownHead:
         """The head of a live branch. Raises BranchNotFound, with a live name that is near if there is one; StorageFailure."""
+        return self._named(self.heads.current, branch)
+
+    def standing(self, branch: str) -> KnownHead:
+        """As `head`, for what is built upon: seen in storage since this was asked. Raises GraphReplaced too."""
+        return self._named(self.heads.standing, branch)
+
+    def _named(self, ask: Callable[[str], KnownHead], branch: str) -> KnownHead:
         try:
-            return self.heads.current(branch)
+            return ask(branch)
         except BranchNotFound as missing:
             near = self._near(branch)
             raise BranchNotFound(missing.message + (f" Did you mean '{near}'?" if near else "")) from None

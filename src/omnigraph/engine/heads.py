@@ -3,15 +3,19 @@
 A head in memory only rises. The process that owns a graph's writes (`owner`) believes its memory; any other asks storage
 at each read and write (one GET above a head it knows, else one LIST and one GET). A branch whose last publication ended
 unknown is *uncertain*: until a version after the unknown one's base is known, storage is asked even by the owner.
+
+A head below the one that was known, or of another graph, is no head: what was opened is gone (GraphReplaced).
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from omnigraph.ambient import Clock
 from omnigraph.errors import BranchNotFound
-from omnigraph.manifest.chain import HeadState, KnownHead, NoHead, list_branches, resolve_head
+from omnigraph.manifest.chain import BranchList, HeadState, KnownHead, NoHead, list_branches, resolve_head, seen_again
+from omnigraph.manifest.codec import graph_replaced
 from omnigraph.manifest.keys import branch_folder, check_branch_name
 from omnigraph.store.base import Store
 
@@ -19,8 +23,9 @@ from omnigraph.store.base import Store
 class Heads:
     """Branch heads of one graph. Thread-safe."""
 
-    def __init__(self, store: Store, clock: Clock, *, owner: bool) -> None:
+    def __init__(self, store: Store, clock: Clock, *, owner: bool, graph: str | None = None) -> None:
         self._store = store
+        self._graph = graph
         self._clock = clock
         self.owner = owner
         self._known: dict[str, KnownHead] = {}
@@ -34,6 +39,21 @@ class Heads:
         if isinstance(head, NoHead) or not head.live:
             raise BranchNotFound(f"There is no branch '{branch}'.")
         return head
+
+    def standing(self, branch: str) -> KnownHead:
+        """As `current`, for what is built upon: its object was seen since this was asked, or nobody else can touch it.
+
+        A read may believe for a moment that what was seen is still there; a write must not. Raises GraphReplaced too.
+        """
+        asked_at = self._clock.boot_seconds()
+        head = self.current(branch)
+        alone = self.owner and self._store.local_path is None
+        if alone or (head.seen_at is not None and head.seen_at > asked_at):
+            return head
+        seen = seen_again(self._store, head, clock=self._clock)
+        if seen is None:
+            raise graph_replaced(branch)
+        return self.adopt(seen)
 
     def state(self, branch: str) -> HeadState:
         """The head, live, deleted or absent."""
@@ -59,7 +79,7 @@ class Heads:
             known = self._known.get(branch)
         if known is None:
             check_branch_name(branch)
-        found = resolve_head(self._store, branch, clock=self._clock, known=known)
+        found = resolve_head(self._store, branch, clock=self._clock, graph=self._graph, known=known)
         return self.adopt(found) if isinstance(found, KnownHead) else found
 
     def shown(self, branch: str, version: int) -> None:
@@ -99,15 +119,26 @@ class Heads:
         """
         with self._lock:
             from_memory = self._listed is not None
-            known = list(self._known)
+            known = list(self._known.values())
         if from_memory:
-            states = [self.state(name) for name in known]
+            states = [self.state(head.branch) for head in known]
             heads = [state for state in states if isinstance(state, KnownHead) and state.live]
             return sorted(heads, key=lambda head: (head.branch != "main", head.branch.encode()))
-        found = list_branches(self._store, clock=self._clock)
+        found = list_branches(self._store, clock=self._clock, graph=self._graph)
+        self._check_listed(found, known)
         if found.damaged:
             raise found.damaged[0]
         heads = [self.adopt(head) for head in found.heads]
         with self._lock:
             self._listed = (found.folders, found.known_at) if self.owner else None
         return heads
+
+    def _check_listed(self, found: BranchList, known: Iterable[KnownHead]) -> None:
+        """Raises GraphReplaced if a head that was known before the listing began is neither in it nor in storage."""
+        listed = {head.branch: head.version for head in found.heads}
+        for head in known:
+            shown = branch_folder(head.branch) in found.folders
+            if shown and listed.get(head.branch, head.version) >= head.version:
+                continue
+            if seen_again(self._store, head, clock=self._clock) is None:
+                raise graph_replaced(head.branch)

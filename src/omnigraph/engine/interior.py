@@ -77,7 +77,7 @@ def _part(entry: TypeEntry, later: Sequence[Commit], type_id: str, place: int) -
 
 
 def _version_before(core: GraphCore, manifest: Manifest, commit_id: CommitId) -> Manifest:
-    stored = read_version(core.store, manifest.branch, manifest.version - 1)
+    stored = read_version(core.store, manifest.branch, manifest.version - 1, graph=manifest.graph)
     if stored is None:
         raise HistoryReclaimed(f"The data of commit {commit_id} was removed by clean-up.")
     return stored.manifest

@@ -51,7 +51,7 @@ class MergeOperation:
     def taken(self) -> KnownHead:
         """The source's head, resolved once: later commits of it are not taken in. Raises BranchNotFound."""
         if self._taken is None:
-            self._taken = self._core.head(self._source)
+            self._taken = self._core.standing(self._source)
         return self._taken
 
     def plan(self, snapshot: Snapshot) -> WritePlan | None:

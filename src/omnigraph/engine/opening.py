@@ -30,7 +30,7 @@ from omnigraph.errors import (
 )
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.manifest.builder import MAIN, CommitDraft, genesis
-from omnigraph.manifest.chain import NoHead, resolve_head
+from omnigraph.manifest.chain import KnownHead, NoHead, resolve_head
 from omnigraph.manifest.codec import FORMAT
 from omnigraph.manifest.jsonvalue import Malformed, as_int, as_text, parsed
 from omnigraph.manifest.publish import FenceState, Published
@@ -57,7 +57,7 @@ def open_core(
     fence: Callable[[], FenceState] | None = None,
     store: Store | None = None,
 ) -> GraphCore:
-    """Open the graph at a root: one LIST and one GET, which find the head of `main`.
+    """Open the graph at a root: one LIST and one GET, which find the head of `main`; on a local root also its identity.
 
     Raises GraphNotFound, FormatMismatch, InvalidRequest (address, settings), StorageFailure (`unsupported` for a local
     filesystem without hard links, if `writable`).
@@ -76,8 +76,20 @@ def open_core(
         raise GraphNotFound("There is no graph at this address. Make one with `omnigraph init`.")
     if writable and store.local_path is not None:
         _check_links(store)
-    core = _core(store, head.manifest.graph, owner=owner, clock=clock, fence=fence)
-    core.heads.adopt(head)
+    return _opened(store, head, owner=owner, clock=clock, fence=fence)
+
+
+def _opened(
+    store: Store, head: KnownHead, *, owner: bool, clock: Clock, fence: Callable[[], FenceState] | None
+) -> GraphCore:
+    """The graph that ends in `head`, or the one that stands here where the two differ: then `main` is refused to whoever
+    asks for it, as one that is damaged is. An object store is not asked, since opening costs enough requests there.
+    """
+    graph_id = head.manifest.graph
+    stands_here = graph_id if store.local_path is None else _readable_identity(store) or graph_id
+    core = _core(store, stands_here, owner=owner, clock=clock, fence=fence)
+    if stands_here == graph_id:
+        core.heads.adopt(head)
     return core
 
 
@@ -117,9 +129,7 @@ def init_core(
         head = result.actual
     if not exist_ok:
         raise AlreadyExists("There is a graph at this address already.", code="already_initialized")
-    core = _core(store, head.manifest.graph, owner=owner, clock=clock, fence=fence)
-    core.heads.adopt(head)
-    return core
+    return _opened(store, head, owner=owner, clock=clock, fence=fence)
 
 
 @cache
@@ -176,6 +186,13 @@ def _identity(store: Store, clock: Clock) -> str:
                     cls=outcome.cls if isinstance(outcome, Unknown) else None,
                 )
             return found
+
+
+def _readable_identity(store: Store) -> str | None:
+    try:
+        return _standing_identity(store)
+    except (StorageFailure, FormatMismatch):
+        return None  # it says nothing against the head
 
 
 def _standing_identity(store: Store) -> str | None:

@@ -15,6 +15,7 @@ from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.logs import log_event
 from omnigraph.errors import (
     Busy,
+    GraphReplaced,
     OmnigraphError,
     OutcomeUnknown,
     RecoveryRequired,
@@ -24,9 +25,10 @@ from omnigraph.errors import (
 )
 from omnigraph.manifest.builder import Built
 from omnigraph.manifest.chain import HeadState, KnownHead
+from omnigraph.manifest.codec import graph_replaced
 from omnigraph.manifest.driver import drive
 from omnigraph.manifest.model import Commit
-from omnigraph.manifest.publish import Conflict, Log, NotPublished, Publication, Published, publish
+from omnigraph.manifest.publish import Conflict, Log, Look, NotPublished, Publication, Published, publish
 from omnigraph.manifest.publish import OutcomeUnknown as Undecided
 from omnigraph.store.base import StoreError
 
@@ -67,7 +69,7 @@ def attempt(
             core.store.put_fresh(segment.key, segment.data)
         except StoreError as error:
             return Attempted(tuple(_segment_failure(error) for _ in keys))
-    publication = Publication(built.manifest, built.data, base, staged_at)
+    publication = Publication(built.manifest, built.data, base, staged_at, _look(core))
     try:
         result = drive(
             publish(publication),
@@ -88,7 +90,7 @@ def attempt(
             core.heads.adopt(result.actual)
             return result
         case NotPublished():
-            return Attempted(tuple(_not_published(result) for _ in keys))
+            return Attempted(tuple(_not_published(result, built.manifest.branch) for _ in keys))
         case Undecided():
             core.heads.mark_uncertain(built.manifest.branch, base.version)
             return Attempted(unknown_outcomes(core, built, base, kind=kind, keys=keys, cls=result.cls))
@@ -107,6 +109,13 @@ def _adopt(core: GraphCore, built: Built, head: KnownHead) -> None:
             detail_key="recovery_required",
             details={"operation_id": str(commits[-1].id) if commits else None, "reason": "not_adopted"},
         ) from None
+
+
+def _look(core: GraphCore) -> Look:
+    """On a local root a look is one `stat`, and the owner's lock keeps nobody from removing the folder."""
+    if core.store.local_path is not None:
+        return "always"
+    return "never" if core.owner else "after a while"
 
 
 def unknown_outcomes(
@@ -146,7 +155,9 @@ def _segment_failure(error: StoreError) -> StorageFailure:
     )
 
 
-def _not_published(result: NotPublished) -> Busy | StorageFailure:
+def _not_published(result: NotPublished, branch: str) -> Busy | StorageFailure | GraphReplaced:
+    if result.reason == "base_gone":
+        return graph_replaced(branch)
     if result.reason == "fence_closed":
         return Busy(
             "This process may not write any more; nothing was published.",

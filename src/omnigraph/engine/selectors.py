@@ -83,7 +83,7 @@ def parse_commit_id(text: str) -> CommitId:
 
 def fate_of(core: GraphCore, commit_id: CommitId) -> CommitLookup:
     """What became of a commit. Whatever it shows of the branch's head is remembered."""
-    looked = look_up(core.store, core.history, commit_id, head_of=core.heads.state)
+    looked = look_up(core.store, core.history, commit_id, head_of=core.heads.state, graph=core.graph_id)
     match looked:
         case CommitLookup(head=KnownHead() as head):
             return replace(looked, head=core.heads.adopt(head))

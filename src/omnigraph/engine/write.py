@@ -61,7 +61,7 @@ class _Writing:
         seen: Commit | None = None
         while True:
             captured_at = core.clock.boot_seconds()  # before the base is asked for: a sleep in between must count
-            head = core.head(request.branch)
+            head = core.standing(request.branch)
             if first is not None and head.life != first.life:
                 raise self._other_life(first)
             unused = first is None and request.key_is_new  # storage.md 4: what was just made up is not looked up

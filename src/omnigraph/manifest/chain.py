@@ -6,6 +6,10 @@ that no gap can hide a newer one. Older knowledge is never believed. Whatever is
 time *before* the request that showed it, on a clock that counts suspension, so that a process which slept between
 question and answer does not take an old answer for a fresh one.
 
+Nothing above a known version says nothing of that version: the graph may have been removed, made anew at the same place
+or put back from an older copy. So a head also says when its object was last seen, and a chain that is not the one that
+was known is refused (GraphReplaced), never followed.
+
 All values are frozen and may be shared between threads. Nothing here writes, retries or decides what to do next.
 """
 
@@ -14,18 +18,21 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.ambient import Clock
 from omnigraph.errors import FormatMismatch, StorageClass, StorageFailure
 from omnigraph.manifest import keys
-from omnigraph.manifest.codec import branch_in, damaged_version, digest, from_bytes
+from omnigraph.manifest.codec import branch_in, damaged_version, digest, from_bytes, graph_replaced
 from omnigraph.manifest.failures import read_failure, reading
 from omnigraph.manifest.model import Base, Manifest
-from omnigraph.store.base import Store, StoredObject, StoreError
+from omnigraph.store.base import ObjectInfo, Store, StoredObject, StoreError
 
 PROBE_AGE_SECONDS_MAX = 12 * 3600.0
 """A head known longer ago than this is not probed from."""
+
+SEEN_SECONDS_MAX = 5.0
+"""On an object store a read believes for so long that a version which was seen is still there; a write never does."""
 
 _PROBES_MAX = 8  # further behind than this, a LIST is cheaper
 _LISTINGS_MAX = 3  # a listed version may be gone when it is read, if clean-up runs and the chain grows meanwhile
@@ -35,11 +42,12 @@ _READS_AT_A_TIME = 32
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A version as storage holds it: the manifest, the digest of its bytes, the store's time (µs since 1970)."""
+    """A version as storage holds it: the manifest, the digest of its bytes, the store's time (µs since 1970) and ETag."""
 
     manifest: Manifest
     sha256: str
     stored_at: int
+    etag: str | None = None
 
     @property
     def as_base(self) -> Base:
@@ -49,12 +57,17 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class KnownHead:
-    """A version that was the head of its branch at `known_at` (seconds on a clock that counts suspension)."""
+    """A version that was the head of its branch at `known_at` (seconds on a clock that counts suspension).
+
+    `seen_at`, on the same clock: its object was there then, since it was read, looked at or created.
+    """
 
     manifest: Manifest
     sha256: str
     known_at: float
     stored_at: int | None = None  # by the store's clock, µs; None for a version this process wrote and never read
+    etag: str | None = None
+    seen_at: float | None = None
 
     @property
     def branch(self) -> str:
@@ -110,32 +123,58 @@ class BranchList:
     known_at: float
 
 
-def read_version(store: Store, branch: str, version: int) -> StoredVersion | None:
+def read_version(store: Store, branch: str, version: int, *, graph: str | None = None) -> StoredVersion | None:
     """The version, or None if storage does not hold it. One GET.
 
-    Raises StorageFailure (phase `read`; `corrupt` for a damaged object) and FormatMismatch.
+    Raises StorageFailure (phase `read`; `corrupt` for a damaged object), FormatMismatch, and GraphReplaced if a graph is
+    named and it belongs to another.
     """
-    return _decoded(_get(store, branch, version), branch, version)
+    return _decoded(_get(store, branch, version), branch, version, graph)
 
 
-def resolve_head(store: Store, branch: str, *, clock: Clock, known: KnownHead | None = None) -> HeadState:
+def resolve_head(
+    store: Store, branch: str, *, clock: Clock, graph: str | None = None, known: KnownHead | None = None
+) -> HeadState:
     """The head of a branch: live, deleted, or `NoHead`.
 
     With `known`, a head of this branch known less than 12 hours ago: one GET that finds nothing above it, if it still
-    is the head. Otherwise one LIST and one GET. Raises as `read_version`.
+    is the head, and a look at the head itself where it was not seen lately. Otherwise one LIST and one GET. Raises as
+    `read_version`; GraphReplaced also if the chain is not the one that `known` is of.
     """
     if known is not None and known.branch == branch:
-        found = _probed_head(store, known, clock)
-        if found is not None:
-            return found
-    return _listed_head(store, branch, clock)
+        return _probed_head(store, known, clock) or _listed_after(store, known, clock)
+    return _listed_head(store, branch, clock, graph)
 
 
-def list_branches(store: Store, *, clock: Clock) -> BranchList:
+def seen_again(store: Store, head: KnownHead, *, clock: Clock) -> KnownHead | None:
+    """The head with the time of this look at its object; None if that is gone or is another version.
+
+    One HEAD, where its answer can show that the object is the same; else one GET. Raises as `read_version`: an object that
+    is damaged, or was on its way here, is not another.
+    """
+    asked_at = clock.boot_seconds()
+    marked = head.etag if store.local_path is None else head.stored_at
+    if marked is not None:
+        info = _info(store, head.branch, head.version)
+        if info is None:
+            return None
+        if _same(store, info, head):
+            return replace(head, seen_at=asked_at)
+    stored = _get(store, head.branch, head.version)
+    if stored is None:
+        return None
+    if digest(stored.data) != head.sha256:
+        _decoded(stored, head.branch, head.version, None)  # raises if it is no version at all
+        return None
+    return replace(head, stored_at=microseconds(stored.info.last_modified), etag=stored.info.etag, seen_at=asked_at)
+
+
+def list_branches(store: Store, *, clock: Clock, graph: str | None = None) -> BranchList:
     """The head of every live branch.
 
     One flat listing, which jumps over the older versions of long chains; a branch whose newest version has a `deleted`
-    marker costs no further request, every other one GET, 32 at a time. Raises StorageFailure if the listing fails.
+    marker costs no further request, every other one GET, 32 at a time. Raises StorageFailure if the listing fails,
+    GraphReplaced if a graph is named and a branch belongs to another.
     """
     asked_at = clock.boot_seconds()
     with reading("the list of branches"):
@@ -143,7 +182,7 @@ def list_branches(store: Store, *, clock: Clock) -> BranchList:
     unmarked = [entry for entry in newest if not entry.deleted]
 
     def read(entry: _Newest) -> HeadState | StorageFailure | FormatMismatch:
-        return _read_listed(store, entry, asked_at, clock)
+        return _read_listed(store, entry, asked_at, clock, graph)
 
     if len(unmarked) <= 1:
         answers = [read(entry) for entry in unmarked]
@@ -156,13 +195,6 @@ def list_branches(store: Store, *, clock: Clock) -> BranchList:
     return BranchList(tuple(heads), damaged, frozenset(entry.folder for entry in newest), asked_at)
 
 
-def next_version(base: KnownHead, read: StoredVersion) -> KnownHead | None:
-    """`read` as the version right after `base`, if its digest leads there; it keeps the time of `base`."""
-    if read.manifest.base != base.as_base:
-        return None
-    return KnownHead(read.manifest, read.sha256, base.known_at, read.stored_at)
-
-
 def _probed_head(store: Store, known: KnownHead, clock: Clock) -> KnownHead | None:
     """None if a LIST has to decide."""
     head = known
@@ -170,28 +202,56 @@ def _probed_head(store: Store, known: KnownHead, clock: Clock) -> KnownHead | No
         asked_at = clock.boot_seconds()
         if asked_at - known.known_at >= PROBE_AGE_SECONDS_MAX:
             return None
-        found = read_version(store, known.branch, head.version + 1)
+        found = read_version(store, known.branch, head.version + 1, graph=known.manifest.graph)
         if clock.boot_seconds() - known.known_at >= PROBE_AGE_SECONDS_MAX:
             return None
         if found is None:
-            return KnownHead(head.manifest, head.sha256, asked_at, head.stored_at)
-        above = next_version(head, found)
-        if above is None:
-            return None  # what was known is not of this chain
-        head = above
+            return replace(head if head is not known else _standing(store, known, asked_at, clock), known_at=asked_at)
+        if found.manifest.base != head.as_base:
+            raise graph_replaced(known.branch)
+        head = _seen(found, known.known_at, asked_at)
     return None
 
 
-def _listed_head(store: Store, branch: str, clock: Clock) -> HeadState:
+def _standing(store: Store, known: KnownHead, asked_at: float, clock: Clock) -> KnownHead:
+    """The known head, once it was seen lately enough: on a local root now, where a look costs next to nothing.
+
+    The look comes *after* nothing was found above: a version that is there now was there then, too.
+    """
+    lately = known.seen_at is not None and asked_at - known.seen_at <= SEEN_SECONDS_MAX
+    if lately and store.local_path is None:
+        return known
+    seen = seen_again(store, known, clock=clock)
+    if seen is None:
+        raise graph_replaced(known.branch)
+    return seen
+
+
+def _listed_after(store: Store, known: KnownHead, clock: Clock) -> KnownHead:
+    """The head by a LIST, which can't be below one that was known, nor another of its number."""
+    for _ in range(_LISTINGS_MAX):
+        found = _listed_head(store, known.branch, clock, known.manifest.graph)
+        if isinstance(found, KnownHead) and found.version >= known.version:
+            same = found.version == known.version and found.sha256 == known.sha256
+            next_one = found.version == known.version + 1 and found.manifest.base == known.as_base
+            if same or next_one or found.version > known.version + 1:
+                return found
+            raise graph_replaced(known.branch)
+        if seen_again(store, known, clock=clock) is None:
+            raise graph_replaced(known.branch)
+    raise read_failure(StorageClass.NOT_FOUND, f"the newest version of branch '{known.branch}' in a listing")
+
+
+def _listed_head(store: Store, branch: str, clock: Clock, graph: str | None) -> HeadState:
     for _ in range(_LISTINGS_MAX):
         asked_at = clock.boot_seconds()
         with reading(f"the versions of branch '{branch}'"):
             version = _newest_version(store, keys.branch_folder(branch))
         if version is None:
             return NoHead(branch, asked_at)
-        found = read_version(store, branch, version)
+        found = read_version(store, branch, version, graph=graph)
         if found is not None:
-            return KnownHead(found.manifest, found.sha256, asked_at, found.stored_at)
+            return _seen(found, asked_at, asked_at)
     raise read_failure(StorageClass.NOT_FOUND, f"the newest version of branch '{branch}', which storage lists")
 
 
@@ -274,17 +334,17 @@ class _FolderScan:
 
 
 def _read_listed(
-    store: Store, entry: _Newest, asked_at: float, clock: Clock
+    store: Store, entry: _Newest, asked_at: float, clock: Clock, graph: str | None
 ) -> HeadState | StorageFailure | FormatMismatch:
     """The head that a listing showed. One that can't be read is a value: the other branches are not its prisoners."""
     branch = keys.folder_branch(entry.folder)
     try:
         if branch is None:  # a name so long that its folder was cut: only the object has it
             branch = _branch_by_content(store, entry)
-        found = read_version(store, branch, entry.version)
+        found = read_version(store, branch, entry.version, graph=graph)
         if found is None:  # superseded more than a day ago and removed, all since the listing
-            return resolve_head(store, branch, clock=clock)
-        return KnownHead(found.manifest, found.sha256, asked_at, found.stored_at)
+            return resolve_head(store, branch, clock=clock, graph=graph)
+        return _seen(found, asked_at, asked_at)
     except (StorageFailure, FormatMismatch) as failure:
         return failure
 
@@ -308,11 +368,34 @@ def _get(store: Store, branch: str, version: int) -> StoredObject | None:
         raise read_failure(error.cls, f"version {version} of branch '{branch}'") from None
 
 
-def _decoded(stored: StoredObject | None, branch: str, version: int) -> StoredVersion | None:
+def _info(store: Store, branch: str, version: int) -> ObjectInfo | None:
+    try:
+        return store.head(keys.version_key(branch, version))
+    except StoreError as error:
+        if error.cls is StorageClass.NOT_FOUND:
+            return None
+        raise read_failure(error.cls, f"version {version} of branch '{branch}'") from None
+
+
+def _same(store: Store, info: ObjectInfo, head: KnownHead) -> bool:
+    """Whether a look at the object shows that it is the one that was read or created; False proves nothing.
+
+    A local look has no ETag, but there the store's time is as fine as the disk's and no copy can keep it.
+    """
+    if store.local_path is not None:
+        return microseconds(info.last_modified) == head.stored_at
+    return info.etag is not None and info.etag == head.etag
+
+
+def _decoded(stored: StoredObject | None, branch: str, version: int, graph: str | None) -> StoredVersion | None:
     if stored is None:
         return None
-    manifest = from_bytes(stored.data, branch=branch, version=version)
-    return StoredVersion(manifest, digest(stored.data), microseconds(stored.info.last_modified))
+    manifest = from_bytes(stored.data, branch=branch, version=version, graph=graph)
+    return StoredVersion(manifest, digest(stored.data), microseconds(stored.info.last_modified), stored.info.etag)
+
+
+def _seen(found: StoredVersion, known_at: float, seen_at: float) -> KnownHead:
+    return KnownHead(found.manifest, found.sha256, known_at, found.stored_at, found.etag, seen_at)
 
 
 def microseconds(moment: dt.datetime) -> int:

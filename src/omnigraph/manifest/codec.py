@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, cast
 
-from omnigraph.errors import FormatMismatch, StorageClass, StorageFailure, StoragePhase
+from omnigraph.errors import FormatMismatch, GraphReplaced, StorageClass, StorageFailure, StoragePhase
 from omnigraph.manifest.jsonvalue import (
     JsonObject,
     Malformed,
@@ -89,10 +89,11 @@ def to_bytes(manifest: Manifest) -> bytes:
     return canonical_object(members)
 
 
-def from_bytes(data: bytes, *, branch: str, version: int) -> Manifest:
-    """The manifest that must be this version of this branch.
+def from_bytes(data: bytes, *, branch: str, version: int, graph: str | None = None) -> Manifest:
+    """The manifest that must be this version of this branch, of this graph if one is named.
 
-    Raises FormatMismatch if a newer program is needed, StorageFailure (`corrupt`, `read`) if the object is damaged.
+    Raises FormatMismatch if a newer program is needed, StorageFailure (`corrupt`, `read`) if the object is damaged,
+    GraphReplaced if it belongs to another graph.
     """
     try:
         fields = parsed(data)
@@ -102,6 +103,8 @@ def from_bytes(data: bytes, *, branch: str, version: int) -> Manifest:
         raise damaged_version(branch, version, str(problem)) from None
     if (manifest.branch, manifest.version) != (branch, version):
         raise damaged_version(branch, version, "it holds another version")
+    if graph is not None and manifest.graph != graph:
+        raise graph_replaced(branch)
     return manifest
 
 
@@ -155,6 +158,14 @@ def damaged_version(branch: str, version: int, problem: str) -> StorageFailure:
         "Put the object back from a backup to heal it",
         cls=StorageClass.CORRUPT,
         phase=StoragePhase.READ,
+    )
+
+
+def graph_replaced(branch: str) -> GraphReplaced:
+    """The error for a chain that is not the one that was opened, or lacks what was seen in it."""
+    return GraphReplaced(
+        f"Branch '{branch}' as storage holds it does not belong to the graph that was opened: that one was removed, made "
+        "anew at the same address or put back from an older copy. Nothing was changed. Open the graph again"
     )
 
 

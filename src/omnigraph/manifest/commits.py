@@ -80,16 +80,21 @@ class VersionAbsent:
 
 
 def look_up(
-    store: Store, history: LogReader, commit_id: CommitId, *, head_of: Callable[[str], HeadState]
+    store: Store,
+    history: LogReader,
+    commit_id: CommitId,
+    *,
+    head_of: Callable[[str], HeadState],
+    graph: str | None = None,
 ) -> CommitLookup:
     """What became of a commit.
 
     `head_of` gives the head of a branch: from memory in the process that owns it and is certain, else by
     `chain.resolve_head`. One GET; at worst also the head, the segments of its log and a second GET. Failed reads are
-    `unreadable`, never raised.
+    `unreadable`, never raised; GraphReplaced is, if a graph is named and the version belongs to another.
     """
     try:
-        return _looked_up(store, history, commit_id, head_of)
+        return _looked_up(store, history, commit_id, head_of, graph)
     except (StorageFailure, FormatMismatch) as failure:
         return CommitLookup(CommitUndetermined("unreadable", failure))
 
@@ -124,10 +129,10 @@ def clock_skew(stored_at_us: int, manifest: Manifest) -> int | None:
 
 
 def _looked_up(
-    store: Store, history: LogReader, commit_id: CommitId, head_of: Callable[[str], HeadState]
+    store: Store, history: LogReader, commit_id: CommitId, head_of: Callable[[str], HeadState], graph: str | None
 ) -> CommitLookup:
     branch, version = commit_id.branch, commit_id.version
-    stored = read_version(store, branch, version)
+    stored = read_version(store, branch, version, graph=graph)
     if stored is not None and not _late(stored):
         return CommitLookup(_fate_in(stored, commit_id))
     head = head_of(branch)
@@ -138,7 +143,7 @@ def _looked_up(
     record = history.find(head.manifest.lineage, commit_id)
     if record is not None:
         # gone; or it came after the first GET and before the head was asked for
-        again = read_version(store, branch, version) if stored is None else None
+        again = read_version(store, branch, version, graph=graph) if stored is None else None
         if again is not None and _counts(store, history, again, head):
             return CommitLookup(_fate_in(again, commit_id), head)
         return CommitLookup(CommitReclaimed(record), head)

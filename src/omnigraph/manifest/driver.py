@@ -11,10 +11,11 @@ from typing import Any, assert_never
 
 from omnigraph.ambient import Clock
 from omnigraph.errors import FormatMismatch, StorageClass, StorageFailure
-from omnigraph.manifest.chain import HeadState, StoredVersion, read_version, resolve_head
+from omnigraph.manifest.chain import HeadState, KnownHead, StoredVersion, read_version, resolve_head, seen_again
 from omnigraph.manifest.lineage import LogReader
 from omnigraph.manifest.publish import (
     Absent,
+    CheckBase,
     CheckFence,
     Create,
     FenceState,
@@ -26,6 +27,7 @@ from omnigraph.manifest.publish import (
     ResolveHead,
     Result,
     SearchLog,
+    Stands,
     Unreadable,
 )
 from omnigraph.store.base import Store
@@ -67,6 +69,8 @@ def _answered(
             return store.create(key, data)
         case ReadBack(branch, version):
             return _read_back(store, branch, version)
+        case CheckBase(base):
+            return _looked_at(store, base, clock)
         case ResolveHead(branch):
             return _resolved(store, branch, clock)
         case SearchLog():
@@ -89,6 +93,14 @@ def _read_back(store: Store, branch: str, version: int) -> StoredVersion | Absen
     except (StorageFailure, FormatMismatch) as failure:
         return _unreadable(failure)
     return Absent() if found is None else found
+
+
+def _looked_at(store: Store, base: KnownHead, clock: Clock) -> Stands | Absent | Unreadable:
+    try:
+        found = seen_again(store, base, clock=clock)
+    except (StorageFailure, FormatMismatch) as failure:
+        return _unreadable(failure)
+    return Absent() if found is None else Stands()
 
 
 def _resolved(store: Store, branch: str, clock: Clock) -> HeadState | Unreadable:

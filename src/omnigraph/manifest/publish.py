@@ -17,6 +17,9 @@ The dangerous story, in order:
     believed that comes more than 10 minutes after the base was known to be the head: the head is looked up by a LIST,
     and its log decides.
  6. And what was staged more than 12 hours ago may be half swept away: it is never sent, not even once more.
+ 7. The version that is followed may be gone: someone removed the graph and made another one at the same place, or put
+    back an older copy. Then `create(V+1)` succeeds too, above a gap, and hides every commit of the graph that stands
+    there. So the base is looked at before it is followed.
 
 This module is a generator that does no I/O: it yields what it wants and is sent what came back, so that the real driver
 and the tests, which run every order of several writers, run the same text. It knows manifests and nonces; it does not
@@ -45,11 +48,19 @@ PAUSES_SECONDS = (0.2, 0.4, 0.8, 1.6)
 FRESH_SECONDS_MAX = 600.0
 """An answer that comes longer than this after the base was known to be the head proves nothing."""
 
+SEEN_SECONDS_MAX = 5.0
+"""A base that was seen longer ago than this, or before the write began, is looked at before it is followed."""
+
 STAGED_SECONDS_MAX = 12 * 3600.0
 """What was captured or staged longer ago than this is not sent (history.md 9.1)."""
 
 REISSUE_EVENT = "manifest request outcome unknown; re-issuing the identical conditional request"
 UNKNOWN_EVENT = "manifest request outcome unknown after every re-issue"
+
+
+Look = Literal["never", "after a while", "always"]
+"""When the base is looked at before it is followed: where nobody else can touch the graph, it need not be; where a look
+costs a request, not if this write has seen it a moment ago; else always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +71,7 @@ class Publication:
     data: bytes
     base: HeadState  # what the manifest follows, and when that was known to be the head
     staged_at: float  # when the base was captured or the oldest staged file was written, whichever is earlier
+    look: Look = "after a while"
 
     @property
     def key(self) -> str:
@@ -88,6 +100,13 @@ class ReadBack:
 
     branch: str
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckBase:
+    """Whether the version that is followed still stands. Answer: Stands, Absent or Unreadable."""
+
+    base: KnownHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +150,15 @@ class Log:
     fields: tuple[tuple[str, str | int], ...]
 
 
-Request = Create | ReadBack | ResolveHead | SearchLog | CheckFence | ReadClock | Pause | Log
+Request = Create | ReadBack | CheckBase | ResolveHead | SearchLog | CheckFence | ReadClock | Pause | Log
 
 
 # --- answers that are no outcomes of the store
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """The very object is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +208,11 @@ class Published:
 class NotPublished:
     """Definite: nothing was published and nothing can land.
 
-    `refused` by the store; `not_sent`, no connection; `fence_closed` before anything was sent; `too_old`, staged more
-    than 12 hours ago.
+    `refused` by the store; `not_sent`, no connection, or the base could not be looked at; `fence_closed` before anything
+    was sent; `too_old`, staged more than 12 hours ago; `base_gone`, what is to be followed does not stand any more.
     """
 
-    reason: Literal["refused", "not_sent", "fence_closed", "too_old"]
+    reason: Literal["refused", "not_sent", "fence_closed", "too_old", "base_gone"]
     cls: StorageClass | None = None
 
 
@@ -201,18 +225,21 @@ class Conflict:
     actual: KnownHead
 
 
+_Unknown = Literal["unanswered", "fence_closed", "too_old", "other_life", "base_gone"]
+
+
 @dataclass(frozen=True, slots=True)
 class OutcomeUnknown:
     """The version may be in the chain, now or later, at most once.
 
     `unanswered`: no re-issue settled it. `fence_closed`: the right to write was lost with a request under way.
     `too_old`: a re-issue would have sent what was staged more than 12 hours ago. `other_life`: the branch was deleted
-    and made anew meanwhile.
+    and made anew meanwhile. `base_gone`: the graph was, with a request under way.
     """
 
     base: HeadState
     attempted: Manifest
-    reason: Literal["unanswered", "fence_closed", "too_old", "other_life"]
+    reason: _Unknown
     cls: StorageClass | None = None
 
 
@@ -226,7 +253,12 @@ class _Doubt:
     cls: StorageClass | None
 
 
-_Settled = Published | Conflict | OutcomeUnknown
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """The graph that was written to is not there any more."""
+
+
+_Settled = Published | Conflict | OutcomeUnknown | _Gone
 _Steps = Generator[Request, Any, _Settled | _Doubt]
 
 
@@ -237,7 +269,7 @@ def publish(publication: Publication) -> Generator[Request, Any, Result]:
     for number in range(len(PAUSES_SECONDS) + 1):
         if doubt is not None:
             yield from _announced_pause(doubt, number)
-        now: float = yield ReadClock()
+        now, looked = yield from attempt.looked_at_base()
         if now - publication.staged_at > STAGED_SECONDS_MAX:
             if doubt is None:
                 return NotPublished("too_old")
@@ -246,10 +278,17 @@ def publish(publication: Publication) -> Generator[Request, Any, Result]:
         if isinstance(fence, FenceClosed):
             return NotPublished("fence_closed") if doubt is None else attempt.unknown("fence_closed", doubt)
         attempt.vouched(fence)
+        if isinstance(looked, Absent):
+            return attempt.gone(doubt)
+        if isinstance(looked, Unreadable):
+            if doubt is None:
+                return NotPublished("not_sent", looked.cls)
+            doubt = _Doubt(looked.cls)
+            continue
         outcome: CreateOutcome = yield Create(publication.key, publication.data)
         match outcome:
             case Created():
-                answer = yield from attempt.created(now)
+                answer = yield from attempt.created(now, outcome)
             case Exists():
                 answer = yield from attempt.read_back()
             case Refused():
@@ -260,6 +299,8 @@ def publish(publication: Publication) -> Generator[Request, Any, Result]:
                 answer = _Doubt(outcome.cls)
             case _:
                 assert_never(outcome)
+        if isinstance(answer, _Gone):
+            return attempt.gone(doubt)
         if not isinstance(answer, _Doubt):
             return (yield from attempt.confirmed(answer))
         doubt = answer
@@ -268,7 +309,7 @@ def publish(publication: Publication) -> Generator[Request, Any, Result]:
 
 
 class _Attempt:
-    """The reading of answers. Holds the one thing that changes: when the base was last known to be the head."""
+    """The reading of answers. Holds what changes: when the base was last known to be the head, and when it was seen."""
 
     def __init__(self, publication: Publication) -> None:
         self._publication = publication
@@ -276,33 +317,62 @@ class _Attempt:
         self._base = publication.base
         self._sha256 = digest(publication.data)
         self._base_known_at = publication.base.known_at
+        self._base_seen_at = publication.base.seen_at if isinstance(publication.base, KnownHead) else None
 
     def vouched(self, fence: FenceOpen) -> None:
         if fence.vouched_at is not None:
             self._base_known_at = max(self._base_known_at, fence.vouched_at)
 
-    def created(self, sent_at: float) -> _Steps:
+    def looked_at_base(self) -> Generator[Request, Any, tuple[float, Stands | Absent | Unreadable]]:
+        """The time, and whether the base stands: asked of storage unless this write has just seen it.
+
+        A look from before the write began proves nothing, since a graph can be removed and made anew in a moment. One
+        after 12 hours is not taken, since by then a base may be gone that was superseded and cleaned up.
+        """
+        publication, base, seen_at = self._publication, self._base, self._base_seen_at
+        now: float = yield ReadClock()
+        lately = seen_at is not None and seen_at > publication.staged_at and now - seen_at <= SEEN_SECONDS_MAX
+        believed = publication.look == "never" or (lately and publication.look == "after a while")
+        if believed or isinstance(base, NoHead) or now - publication.staged_at > STAGED_SECONDS_MAX:
+            return now, Stands()
+        answer: Stands | Absent | Unreadable = yield CheckBase(base)
+        if isinstance(answer, Stands):
+            self._base_seen_at = now
+        now = yield ReadClock()
+        return now, answer
+
+    def gone(self, doubt: _Doubt | None) -> NotPublished | OutcomeUnknown:
+        return NotPublished("base_gone") if doubt is None else self.unknown("base_gone", doubt)
+
+    def created(self, sent_at: float, outcome: Created) -> _Steps:
         if not (yield from self._fresh()):
             return (yield from self._resolved())
-        return self._published(KnownHead(self._manifest, self._sha256, sent_at))
+        return self._published(KnownHead(self._manifest, self._sha256, sent_at, None, outcome.etag, sent_at))
 
     def read_back(self) -> _Steps:
         """Whose is the version that stands in the way? Also asked before giving up."""
-        if not (yield from self._fresh()):
+        asked_at: float = yield ReadClock()
+        if not self._fresh_at(asked_at):
             return (yield from self._resolved())
         found: StoredVersion | Absent | Unreadable = yield ReadBack(self._manifest.branch, self._manifest.version)
         if not isinstance(found, StoredVersion):
             return _Doubt(found.cls if isinstance(found, Unreadable) else None)
+        if found.manifest.graph != self._manifest.graph:
+            return _Gone()
         # a version met by a read-back is not thereby the head: it keeps the time of the base, and past the 10 minutes
         # it proves nothing, not even with the right nonce
         if not (yield from self._fresh()) or found.manifest.base != self._manifest.base:
             return (yield from self._resolved())
-        head = KnownHead(found.manifest, found.sha256, self._base_known_at, found.stored_at)
+        head = KnownHead(
+            found.manifest, found.sha256, self._base_known_at, found.stored_at, found.etag, seen_at=asked_at
+        )
         return self._published(head) if found.manifest.nonce == self._manifest.nonce else Conflict(head)
 
     def last_look(self, reason: Literal["unanswered", "too_old"], doubt: _Doubt) -> Generator[Request, Any, Result]:
         """One last read-back, since asking before giving up is what keeps a landed write from being called unknown."""
         answer = yield from self.read_back()
+        if isinstance(answer, _Gone):
+            return self.gone(doubt)
         if not isinstance(answer, _Doubt):
             return (yield from self.confirmed(answer))
         if reason == "unanswered":
@@ -310,7 +380,7 @@ class _Attempt:
             yield Log("error", UNKNOWN_EVENT, fields)
         return self.unknown(reason, doubt)
 
-    def confirmed(self, answer: _Settled) -> Generator[Request, Any, Result]:
+    def confirmed(self, answer: Published | Conflict | OutcomeUnknown) -> Generator[Request, Any, Result]:
         """The fence is asked once more before anything is said of a request that was sent: what comes back to a process
         that has lost its right to write is not believed, whatever it is.
         """
@@ -319,13 +389,14 @@ class _Attempt:
             return self.unknown("fence_closed", _Doubt(None))
         return answer
 
-    def unknown(
-        self, reason: Literal["unanswered", "fence_closed", "too_old", "other_life"], doubt: _Doubt
-    ) -> OutcomeUnknown:
+    def unknown(self, reason: _Unknown, doubt: _Doubt) -> OutcomeUnknown:
         return OutcomeUnknown(self._base, self._manifest, reason, doubt.cls)
 
     def _fresh(self) -> Generator[Request, Any, bool]:
         now: float = yield ReadClock()
+        return self._fresh_at(now)
+
+    def _fresh_at(self, now: float) -> bool:
         return now - self._base_known_at <= FRESH_SECONDS_MAX
 
     def _resolved(self) -> _Steps:
@@ -333,6 +404,8 @@ class _Attempt:
         head: HeadState | Unreadable = yield ResolveHead(self._manifest.branch)
         if isinstance(head, Unreadable):
             return _Doubt(head.cls)
+        if isinstance(head, KnownHead) and head.manifest.graph != self._manifest.graph:
+            return self.unknown("base_gone", _Doubt(None))
         held: bool | Absent | Unreadable = yield from self._held_by(head)
         if held is True:
             assert isinstance(head, KnownHead)
