@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,6 +65,23 @@ def test_a_lane_that_cant_be_had_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with Lanes(str(tmp_path / "file")).enter("main", alone=True):
         pass
+
+
+def test_a_lane_that_can_not_be_closed_fails_no_write_that_was_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    closed: list[int] = []
+
+    def close(descriptor: int) -> None:
+        closed.append(descriptor)
+        os.close(descriptor)
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("omnigraph.engine.hosts.os", SimpleNamespace(**{**vars(os), "close": close}))
+    for code in "AB":
+        assert graph.mutate("query add($c: String) { insert Port { code: $c } }", c=code).commit is not None
+    assert len(closed) == 2, "the lane was left, and taken again"
 
 
 def test_a_holder_that_stands_still_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

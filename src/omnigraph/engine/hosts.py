@@ -6,6 +6,7 @@ apart is the publication itself; a lock that can't be had is done without.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import threading
@@ -57,9 +58,11 @@ class HostLock:
                 return
 
     def release(self) -> None:
+        """Let go. Never fails: the write that is over may have been published."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            os.close(descriptor)
+            with contextlib.suppress(OSError):  # the descriptor is given back, and with it the lock, whatever is said
+                os.close(descriptor)
 
 
 def _opened(folder: str, name: str) -> int | None:
