@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.seaweed import S3Server, shared_server
+
+# Processes that a test starts find the program and the tests' own rooms as this one does, wherever the suite is started
+# from.
+os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
 
 
 @pytest.fixture(scope="session")

@@ -22,10 +22,14 @@ CODES = "query codes() { match { $p: Port } return { $p.code as c } order { c } 
 GRAPH = "graphs/atlas.omni"
 
 
-def prepared(root: Path) -> omnigraph.Graph:
-    """A cluster's graph with a port on main, and two branches with one more port each."""
+def prepared(root: Path, *more: str) -> omnigraph.Graph:
+    """A cluster's graph with a port on main, what the mutations `more` add to it, and two branches with one more port
+    each.
+    """
     graph = omnigraph.init(root / GRAPH, schema=SCHEMA)
     graph.mutate(INSERT, c="0")
+    for mutation in more:
+        graph.mutate(mutation)
     for name in ("side", "other"):
         graph.branches.create(name)
         graph.on(name).mutate(INSERT, c=name)
