@@ -19,7 +19,7 @@ from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.manifest.builder import CommitDraft, base_label, next_version
 from omnigraph.manifest.publish import Published
 from omnigraph.query.residency import Residency
-from omnigraph.query.residency.budget import MemoryBudget
+from omnigraph.tables.budget import MemoryBudget
 from omnigraph.tables.columns import ID
 from omnigraph.tables.indexes import build_scalar_index
 from omnigraph.tables.store import TableStore, new_session

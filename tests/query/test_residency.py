@@ -32,6 +32,7 @@ from support.memory_graphs import (
     HARBOUR_EDGES,
     HARBOUR_NODES,
     MemoryGraph,
+    MemoryTable,
     harbour,
     harbour_catalog,
     memory_difference,
@@ -240,6 +241,25 @@ def test_a_delta_that_speaks_of_other_rows_is_not_believed(ask: Ask, harbour_gra
     harbour_graph.residency.adopt(harbour_graph.tables, old, harbour_graph.manifest, {entity.id: wrong})
     assert harbour_graph.residency.counters.adoptions == 0
     assert ask(harbour_graph, text).table.num_rows == 3
+
+
+@pytest.mark.parametrize("adopt", [True, False])
+def test_nothing_read_of_a_table_in_which_damage_was_met_is_carried_on_or_used_again(
+    ask: Ask, harbour_graph: MemoryGraph, adopt: bool
+) -> None:
+    text = "match { $v: Vessel } return { $v.title }"
+    ask(harbour_graph, text)
+    table = harbour_graph.snapshot().table(harbour_graph.entity("Vessel").id)
+    assert isinstance(table, MemoryTable)
+    scans, counters = len(table.scans), harbour_graph.residency.counters
+    table.doubtful = True
+    rebuilt = counters.rebuilds
+    assert ask(harbour_graph, text).table.num_rows == 3
+    assert (len(table.scans) > scans, counters.rebuilds > rebuilt) == (True, True)
+    rebuilt = counters.rebuilds
+    harbour_graph.put({"Vessel": {"4": {"imo": 4, "title": "Dora"}}}, adopt=adopt)
+    assert ask(harbour_graph, text).table.num_rows == 4
+    assert (counters.rebuilds, counters.comparisons, counters.adoptions) == (rebuilt + 1, 0, 0)
 
 
 def test_only_columns_that_are_asked_for_become_resident(ask: Ask, harbour_graph: MemoryGraph) -> None:

@@ -389,6 +389,10 @@ def test_a_failed_read_fails_alone(faulty: Faulty) -> None:
 # --- faults of the program (storage.md 5)
 
 
+class Panic(BaseException):
+    """What native code raises that gives up is no Exception."""
+
+
 def breaking_after(really: Callable[..., Any], raised: BaseException) -> Callable[..., Any]:
     def breaks(*given: Any, **named: Any) -> Any:
         really(*given, **named)
@@ -402,6 +406,7 @@ def breaking_after(really: Callable[..., Any], raised: BaseException) -> Callabl
     [
         (ZeroDivisionError("s3://secret"), "X1"),
         (KeyError("secret"), "X1"),
+        (Panic("s3://secret"), "X1"),
         (InternalError("x", effects=None), "X4"),
     ],
 )
@@ -410,7 +415,7 @@ def test_a_fault_of_the_program_after_staging_began_is_unknown_tells_nothing_and
     root: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
-    raised: Exception,
+    raised: BaseException,
     reason: str,
 ) -> None:
     """The commit may stand: here it does."""
@@ -447,9 +452,9 @@ def test_a_fault_of_the_program_after_staging_began_is_unknown_tells_nothing_and
     assert omnigraph.open(root / "graphs" / "atlas.omni").query(CODES).scalars() == ["A"]
 
 
-@pytest.mark.parametrize("raised", [ZeroDivisionError("secret"), InternalError("x", effects=None)])
+@pytest.mark.parametrize("raised", [ZeroDivisionError("secret"), Panic("secret"), InternalError("x", effects=None)])
 def test_a_fault_of_the_program_before_staging_did_nothing_and_no_more(
-    served: Served, monkeypatch: pytest.MonkeyPatch, raised: Exception
+    served: Served, monkeypatch: pytest.MonkeyPatch, raised: BaseException
 ) -> None:
     def breaks(*given: Any) -> Any:
         raise raised
@@ -506,11 +511,12 @@ def test_a_definite_failure_is_no_line_of_those(faulty: Faulty, fault: Refuse) -
     assert not [line for line in logs if "definite" in line["event"]]
 
 
+@pytest.mark.parametrize("raised", [ValueError("secret"), Panic("secret")])
 def test_a_fault_of_the_program_in_a_read_is_to_be_recovered_from(
-    served: Served, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    served: Served, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], raised: BaseException
 ) -> None:
     def breaks(*given: Any, **named: Any) -> Any:
-        raise ValueError("secret")
+        raise raised
 
     monkeypatch.setattr(engine_graph, "run_query", breaks)
     error = refused(served.post("/graphs/atlas/query", INSERT), 500, "internal")

@@ -43,6 +43,7 @@ class MemoryTable:
 
     def __init__(self, pin: TablePin, rows: pa.Table, addresses: np.ndarray) -> None:
         self.pin = pin
+        self.doubtful = False
         self.held = rows
         self.addresses = addresses
         self.schema = rows.schema

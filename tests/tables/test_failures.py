@@ -47,6 +47,17 @@ SAID = [
     ("LanceError(IO): does not have sufficient data, len: 0, bytes: b\"\", x.rs:1", StorageClass.CORRUPT),
     ("External error: LanceError(IO): Generic LocalFileSystem error: failed to fill whole buffer, x.rs", StorageClass.CORRUPT),
     ("External error: LanceError(IO): Generic memory error: Invalid range 0..1434 for object of size 717 bytes, x.rs", StorageClass.CORRUPT),
+    ("Version not found error: version 3 not found", StorageClass.CORRUPT),
+    ("Task was aborted", StorageClass.CORRUPT),
+    ("External error: Lance reader producer terminated before end of stream", StorageClass.CORRUPT),
+    ("External error: Encountered internal error. Please file a bug report at x. Invalid read of range 0..9 for fragment 0 with 3 addressable rows, x.rs:1:2", StorageClass.CORRUPT),
+    ("LanceError(Schema): Field 'depth' (id=1) references parent id 9, which must appear earlier in the protobuf field list, x.rs:1:2", StorageClass.CORRUPT),
+    ("External error: Invalid user input: Global buffer 0 range 1..9 is outside file of size 5, /r/lance/rust/lance-file/src/reader.rs:1:2", StorageClass.CORRUPT),
+    ("External error: Invalid user input: Lance v2.1 page is missing its page layout, /r/lance-file/src/versions/v2_1/reader.rs:1:2", StorageClass.CORRUPT),
+    ("External error: Invalid user input: Missing ColumnEncoding encoding location, /r/lance-file/src/reader/structural.rs:1:2", StorageClass.CORRUPT),
+    ("External error: LanceError(Arrow): Invalid argument error: Invalid scalar value buffer: unexpected EOF, /r/lance-encoding/src/encodings/logical/primitive/constant.rs:1:2", StorageClass.CORRUPT),
+    ("External error: LanceError(IO): Generic S3 error: HTTP error: error sending request, /r/lance-file/src/reader.rs:1:2", StorageClass.CONNECTION),
+    ("External error: Not found: g/data/1.lance, /r/lance-file/src/reader.rs:1:2", StorageClass.NOT_FOUND),
     ("LanceError(IO): No space left on device (os error 28), x.rs:1", StorageClass.LOCAL_IO),
     ("LanceError(IO): Permission denied (os error 13), x.rs:1", StorageClass.DENIED),
     ("Too many concurrent writers. Attempted 13 times, but failed on retry_timeout of 30.000 seconds., x.rs", StorageClass.SERVER_ERROR),
@@ -99,6 +110,17 @@ def test_every_class_from_below_becomes_ours_and_carries_nothing_along(
     assert failed.value.__cause__ is None
     assert failed.value.__suppress_context__
     assert "secret" not in str(failed.value) + str(failed.value.to_dict())
+
+
+def test_a_panic_is_damage_and_whoever_ends_the_program_is_let_through() -> None:
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+    with pytest.raises(StorageFailure) as failed, storage_failures(StoragePhase.STAGE):
+        raise panic("called `Result::unwrap()` on an `Err` value: at /some/path")
+    assert (failed.value.cls, failed.value.effects) == (StorageClass.CORRUPT, "none")
+    assert "path" not in str(failed.value)
+    for ending in (KeyboardInterrupt, SystemExit, GeneratorExit):
+        with pytest.raises(ending), storage_failures(StoragePhase.READ):
+            raise ending
 
 
 def test_a_senseless_request_is_our_fault_and_other_errors_pass_unchanged() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from omnigraph.errors import InternalError, StorageClass, StorageFailure
 from omnigraph.manifest.model import TablePin
 from omnigraph.store.open import open_store
-from omnigraph.tables.cache import Cache
-from omnigraph.tables.store import TableStore
+from omnigraph.tables.budget import MemoryBudget
+from omnigraph.tables.store import NEWEST_KEPT, TableStore, new_session
 from omnigraph.tables.version import TableVersion
 from tables.samples import GROWN_PORTS, PORTS, at, ids, ports, write
 
@@ -132,10 +133,62 @@ def test_an_opened_version_is_opened_once(tables: TableStore) -> None:
 
 def test_versions_beyond_the_limit_are_opened_again(tables: TableStore) -> None:
     pins = [write(tables, None, ports(f"p{n}")).pin for n in range(3)]
-    small = TableStore(open_store(tables.location.local_path or ""), open_versions_bytes=1)
+    small = TableStore(open_store(tables.location.local_path or ""), budget=MemoryBudget(1))
     opened = [small.open(pin) for pin in pins]
     assert small.open(pins[2]) is opened[2]
     assert small.open(pins[0]) is not opened[0]
+
+
+def test_a_budget_of_nothing_leaves_the_library_nothing_to_remember_either(tables: TableStore) -> None:
+    pin = write(tables, None, ports("ro")).pin
+    root = open_store(tables.location.local_path or "")
+    remembered: list[int] = []
+    for budget in (0, 1 << 30):
+        fresh = TableStore(root, session=new_session(budget), budget=MemoryBudget(budget))
+        assert [ids(fresh, pin) for _ in range(2)] == [["ro"], ["ro"]]
+        remembered.append(int(fresh.session.size_bytes()))
+    assert remembered[0] < remembered[1]
+
+
+def test_all_stores_of_a_process_keep_open_versions_within_one_budget(tables: TableStore) -> None:
+    pins = [write(tables, None, ports(f"p{n}")).pin for n in range(2)]
+    budget = MemoryBudget(1)
+    stores = [TableStore(open_store(tables.location.local_path or ""), budget=budget) for _ in range(2)]
+    first = stores[0].open(pins[0])
+    assert stores[0].open(pins[0]) is first
+    stores[1].open(pins[1])
+    assert stores[0].open(pins[0]) is not first
+    stores[0].forget()
+    assert budget.bytes == 0
+
+
+def test_versions_of_a_store_that_is_gone_are_let_go(tables: TableStore) -> None:
+    pin = write(tables, None, ports("ro")).pin
+    budget = MemoryBudget(1 << 30)
+    fresh = TableStore(open_store(tables.location.local_path or ""), budget=budget)
+    fresh.open(pin)
+    assert budget.bytes > 0
+    del fresh
+    gc.collect()
+    assert budget.bytes == 0
+
+
+def test_of_the_versions_that_commits_leave_behind_the_newest_few_of_each_line_stay_open(tables: TableStore) -> None:
+    first = write(tables, None, ports("ro")).pin
+    pins = [first]
+    kept = {first: tables.open(first)}
+    for number in range(3 * NEWEST_KEPT):
+        pins.append(write(tables, pins[-1], ports(f"p{number}"), label=f"main@{number + 3}").pin)
+        kept[pins[-1]] = tables.open(pins[-1])
+    side = write(tables, first, ports("le"), label="review@2").pin
+    kept[side] = tables.open(side)
+    still = [pin for pin in kept if tables.open(pin) is kept[pin]]
+    assert still == [*pins[-NEWEST_KEPT:], side]
+    # one that somebody reads again stays like any other, however many commits follow
+    old = tables.open(pins[1])
+    for number in range(2 * NEWEST_KEPT):
+        pins.append(write(tables, pins[-1], ports(f"q{number}"), label=f"main@{number + 99}").pin)
+    assert tables.open(pins[1]) is old
 
 
 @pytest.mark.parametrize(
@@ -149,22 +202,3 @@ def test_a_root_may_have_any_name(tmp_path: Path, s3_root: str, name: str) -> No
         second = write(TableStore(open_store(root)), first.pin, ports("le"), remove=[0])
         assert ids(TableStore(open_store(root)), second.pin) == ["le"]
     assert [each.name for each in tmp_path.iterdir()] == [name]
-
-
-def test_a_cache_forgets_the_least_recently_used_first() -> None:
-    cache: Cache[str, int] = Cache(3)
-    for number, key in enumerate("abc"):
-        cache.put(key, number)
-    assert cache.get("a") == 0
-    cache.put("d", 3)
-    assert [cache.get(key) for key in "abcd"] == [0, None, 2, 3]
-
-
-def test_a_cache_weighs_what_it_keeps_and_keeps_the_newest_whatever_its_weight() -> None:
-    cache: Cache[str, int] = Cache(10)
-    cache.put("a", 1, 6)
-    assert cache.put("a", 2, 6) == 1
-    cache.put("b", 3, 6)
-    assert [cache.get(key) for key in "ab"] == [None, 3]
-    cache.put("c", 4, 60)
-    assert [cache.get(key) for key in "bc"] == [None, 4]

@@ -131,3 +131,4 @@ class GraphCore:
         """Drop what this graph keeps in memory; nothing is lost but time."""
         with self._lock:
             self._snapshots.clear()
+        self.tables.forget()

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.manifest.model import Manifest, TablePin
-from omnigraph.query.residency.budget import growth
 from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.residency.edges import EdgeRows
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.residency.residency import Residency, StateKey
 from omnigraph.query.sources import TableOpener, TableSource
+from omnigraph.tables.budget import growth
 from omnigraph.tables.failures import MissingTable
 
 

@@ -22,6 +22,11 @@ class TableSource(Protocol):
     def pin(self) -> TablePin: ...
 
     @property
+    def doubtful(self) -> bool:
+        """Damage was met in the table, and what was read before may be wrong. Who opens the version again gets it afresh."""
+        ...
+
+    @property
     def schema(self) -> pa.Schema: ...
 
     @property

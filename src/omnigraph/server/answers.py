@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from omnigraph.engine.answers import json_bytes, result_json, result_metadata
 from omnigraph.engine.result import Result
-from omnigraph.errors import InvalidRequest, LimitExceeded, OmnigraphError
+from omnigraph.errors import InternalError, InvalidRequest, LimitExceeded, OmnigraphError
 from omnigraph.query.encode import Spelling, arrow_stream, csv, ndjson
 
 JSON = "application/json"
@@ -28,6 +28,11 @@ def error_answer(error: OmnigraphError, request_id: str) -> Response:
     """The error body of interfaces.md 4.1, which every status from 400 up carries."""
     error.request_id = request_id
     return json_answer(error.to_dict(), status=error.status, headers=error_headers(error))
+
+
+def unexpected_failure() -> InternalError:
+    """What is said of a fault of this program, beside what is known of its effects."""
+    return InternalError("The server met a fault of its own.")
 
 
 def error_headers(error: OmnigraphError) -> dict[str, str]:

@@ -11,13 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from omnigraph.errors import (
-    InternalError,
     InvalidRequest,
     NotFound,
     OmnigraphError,
     OutcomeUnknown,
 )
-from omnigraph.server.answers import error_answer
+from omnigraph.server.answers import error_answer, unexpected_failure
 from omnigraph.server.bodies import invalid_fields
 from omnigraph.server.rules import methods_of, rules
 from omnigraph.server.services import services, staged, state_of
@@ -60,7 +59,7 @@ async def left(request: Request, error: Exception) -> Response:
 
 async def unexpected(request: Request, error: Exception) -> Response:
     """A fault of this program. Of a write that had begun to stage nobody knows what it did, and the answer says so."""
-    return await known(request, InternalError("The server met a fault of its own."))
+    return await known(request, unexpected_failure())
 
 
 def _where_to_ask(request: Request, error: OutcomeUnknown) -> dict[str, Any]:

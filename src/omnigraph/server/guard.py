@@ -6,6 +6,7 @@ around a request that would be cancelled with it.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omnigraph.ambient import Clock, fresh_ulid
 from omnigraph.errors import ContractMismatch, InvalidRequest, OmnigraphError
-from omnigraph.server.answers import error_answer
+from omnigraph.server.answers import error_answer, unexpected_failure
 from omnigraph.server.frames import frames_of
 from omnigraph.server.origins import Origins
 
@@ -29,6 +30,9 @@ HEADER_BYTES_MAX = 64 << 10
 _REQUEST_ID = re.compile(r"[!-~]{1,128}")
 _MALFORMED_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
+_ENDINGS = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
+"""Not failures of a request: somebody ends it, or the process."""
+
 _log = structlog.get_logger("omnigraph.http")
 
 
@@ -83,8 +87,15 @@ class Guard:
         else:
             try:
                 await self._app(scope, receive, answer)
-            except Exception as error:  # a fault of ours: told with where it was and without what it said
+            except _ENDINGS:
+                raise
+            except BaseException as error:  # a fault of ours: told with where it was and without what it said
                 _log.error("request failed unexpectedly", request_id=request_id, **frames_of(error))
+                if answer.status is None:  # native code that gives up raises what no handler of the framework takes
+                    failure = unexpected_failure()
+                    if self._is_write(scope):
+                        failure.of_write(staged=bool(scope["state"].get("staged")))
+                    await error_answer(failure, request_id)(scope, receive, answer)
 
     def _refusal(self, scope: Scope, headers: Headers) -> OmnigraphError | None:
         target = scope.get("raw_path") or scope["path"].encode()

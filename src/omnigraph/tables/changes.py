@@ -49,7 +49,7 @@ def difference(tables: TableStore, a: TablePin, b: TablePin, columns: Iterable[s
     """
     former, latter = tables.open(a), tables.open(b)
     wanted = list(columns)
-    with storage_failures(StoragePhase.READ):
+    with storage_failures(StoragePhase.READ, former, latter):
         removed, added, renumbered = _places(tables, former, latter)
     rows = latter.take(added, wanted)
     return RowDifference(removed, rows.append_column(ROW_ADDRESS, pa.array(added)), renumbered)

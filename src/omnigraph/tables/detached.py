@@ -32,8 +32,8 @@ def detached(
 ) -> tuple[TableVersion, tuple[str, str]]:
     """The version after `operation`, kept open, and the two files written, relative to the table's folder.
 
-    `rows` and `size` of the new version are taken as given where the caller knows them. Raises what the library raises,
-    and StorageFailure (phase stage) if a file did not arrive whole.
+    `label` is `<branch>@<version it is to follow>`. `rows` and `size` of the new version are taken as given where the
+    caller knows them. Raises what the library raises, and StorageFailure (phase stage) if a file did not arrive whole.
     """
     before = base.pin.version
     transaction = Transaction(
@@ -48,8 +48,9 @@ def detached(
     if tables.location.local_path is not None:
         check_version(os.path.join(tables.location.local_path, pin.path), *files)
     same_columns = not isinstance(operation, lance.LanceOperation.Merge)
-    version = TableVersion(pin, dataset, rows=rows, size=size, stored=base.stored if same_columns else None)
-    return tables.keep(version), files
+    stored = base.stored if same_columns else None
+    version = TableVersion(pin, dataset, rows=rows, size=size, stored=stored, trust=base.trust)
+    return tables.keep(version, line=label.rpartition("@")[0]), files
 
 
 def _transaction_id() -> str:

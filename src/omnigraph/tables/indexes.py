@@ -56,7 +56,7 @@ def build_scalar_index(tables: TableStore, pin: TablePin, column: str, *, label:
     base = tables.open(pin)
     if base.rows == 0:
         raise InternalError("an index over no rows was asked for")
-    with storage_failures(StoragePhase.STAGE):
+    with storage_failures(StoragePhase.STAGE, base):
         former = _segments(base, column)
         index = base.dataset.create_index_uncommitted(  # pyright: ignore[reportUnknownMemberType]
             column,

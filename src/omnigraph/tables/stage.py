@@ -130,7 +130,7 @@ def stage(
         raise InternalError("rows were to be written onto a part of a version")
     folder = tables.folder(line, kind, type_id, schema) if base is None else base.path
     version = tables.open(base or TablePin(folder, LINEAR_VERSION))
-    with storage_failures(StoragePhase.STAGE):
+    with storage_failures(StoragePhase.STAGE, version):
         removal, fragments = _files(tables, version, schema, change)
     return Staged(base, folder, schema, tuple(fragments), removal, change.overwrite)
 
@@ -170,7 +170,7 @@ def commit(
     if staged.is_empty:
         raise InternalError("a commit without a change was asked for")
     written = [f"data/{name}" for name in _data_files(staged.fragments)] + list(staged.removal.files)
-    with storage_failures(StoragePhase.STAGE):
+    with storage_failures(StoragePhase.STAGE, base):
         missing = lacking(base, staged.schema)
         if missing:
             base, files = detached(tables, base, extension(base, missing), label=label, rows=base.rows, size=base.bytes)
@@ -205,7 +205,7 @@ def leave_out(tables: TableStore, pin: TablePin, *, label: str) -> Committed:
     gone = [each for each in whole.fragments() if without.intersection(file_names(each))]
     state = tables.open(pin)
     rows, size = state.rows, state.bytes
-    with storage_failures(StoragePhase.STAGE):
+    with storage_failures(StoragePhase.STAGE, whole):
         operation = _Operation.Delete([], [each.id for each in gone], "")
         version, files = detached(tables, whole, operation, label=label, rows=rows, size=size)
     written = tuple(f"{pin.path}/{each}" for each in files)

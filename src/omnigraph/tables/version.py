@@ -23,8 +23,9 @@ from lance.fragment import FragmentMetadata, LanceFragment
 from omnigraph.errors import InternalError, StoragePhase
 from omnigraph.manifest.model import TablePin
 from omnigraph.tables.columns import ID, ROW_ADDRESS, fields_of
-from omnigraph.tables.failures import RAISED_BELOW, storage_failures, translated
+from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.filters import address_filter
+from omnigraph.tables.trust import Trust
 
 Addresses = npt.NDArray[np.uint64]
 Filter = str | pc.Expression
@@ -44,8 +45,10 @@ class TableVersion:
         rows: int | None = None,
         size: int | None = None,
         stored: pa.Schema | None = None,
+        trust: Trust[Any] | None = None,
     ) -> None:
         self.pin = pin
+        self.trust: Trust[Any] = trust or Trust(None)
         self.dataset = dataset
         """The library's handle; only this room looks at it."""
         self._rows = rows
@@ -54,14 +57,22 @@ class TableVersion:
         if stored is not None:
             self.__dict__["stored"] = stored
 
+    @property
+    def doubtful(self) -> bool:
+        """Damage was met in this version or another one of the table; who opens it again gets it opened anew."""
+        return self.trust.lost
+
+    def doubt(self) -> None:
+        self.trust.lost = True
+
     # properties, and not cached ones, where the query room's protocol asks for them
 
     @property
     def rows(self) -> int:
-        if self._rows is None and self.pin.without:
-            self._rows = sum(int(each.count_rows()) for each in self._parts())  # pyright: ignore[reportUnknownMemberType]
         if self._rows is None:
-            self._rows = int(self.dataset.count_rows())  # pyright: ignore[reportUnknownMemberType]
+            with storage_failures(StoragePhase.READ, self):
+                counted = self._parts() if self.pin.without else [self.dataset]
+                self._rows = sum(int(each.count_rows()) for each in counted)  # pyright: ignore[reportUnknownMemberType]
         return self._rows
 
     @property
@@ -105,7 +116,7 @@ class TableVersion:
     @cached_property
     def weight(self) -> int:
         """Roughly how many bytes of memory an open version takes."""
-        return 4096 + 512 * len(self.dataset.fragment_ids())
+        return 4096 + 1024 * len(self.dataset.fragment_ids())
 
     def live_positions(self, fragment: int) -> npt.NDArray[np.uint32]:
         """Positions of the live rows of one fragment: one request, for its deletion file. Raises what Lance raises."""
@@ -120,7 +131,7 @@ class TableVersion:
     ) -> pa.Table:
         """All rows that match, in table order. See `scan` for the columns."""
         wanted = self._projection(columns)
-        with storage_failures(StoragePhase.READ, self.pin):
+        with storage_failures(StoragePhase.READ, self):
             found = self._scanner(wanted, filter=filter, with_row_address=with_row_address).to_table()
         return wanted.completed_table(found, with_row_address)
 
@@ -140,11 +151,11 @@ class TableVersion:
         stored columns only. With `with_row_address` the last column is `_rowaddr` (uint64).
         """
         wanted = self._projection(columns)
-        with storage_failures(StoragePhase.READ, self.pin):
+        with storage_failures(StoragePhase.READ, self):
             reader = self._scanner(
                 wanted, filter=filter, with_row_address=with_row_address, batch_size=batch_size
             ).to_reader()
-        return _guarded(reader, wanted, with_row_address, self.pin)
+        return _guarded(reader, wanted, with_row_address, self)
 
     def take(self, addresses: Addresses, columns: Iterable[str | pa.Field]) -> pa.Table:
         """The rows at these addresses in the order asked, repeats allowed; all must be live in this version.
@@ -155,7 +166,7 @@ class TableVersion:
         if len(addresses) == 0:
             return wanted.schema(False).empty_table()
         distinct, places = np.unique(addresses, return_inverse=True)
-        with storage_failures(StoragePhase.READ, self.pin):
+        with storage_failures(StoragePhase.READ, self):
             table = wanted.completed_table(self._at(distinct, wanted), False)
         in_order = len(addresses) == len(distinct) and bool(np.all(places[1:] > places[:-1]))
         return table if in_order else table.take(pa.array(places))
@@ -266,7 +277,7 @@ class _Projection:
 
 
 def _guarded(
-    reader: pa.RecordBatchReader, wanted: _Projection, with_row_address: bool, pin: TablePin
+    reader: pa.RecordBatchReader, wanted: _Projection, with_row_address: bool, version: TableVersion
 ) -> pa.RecordBatchReader:
     """A reader whose failures are ours and whose missing columns are there."""
     as_read = wanted.complete and bool(wanted.stored_names)
@@ -274,12 +285,10 @@ def _guarded(
 
     def batches() -> Iterable[pa.RecordBatch]:
         while True:
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
+            with storage_failures(StoragePhase.READ, version):
+                batch = next(reader, None)
+            if batch is None:
                 return
-            except RAISED_BELOW as error:
-                raise translated(error, StoragePhase.READ, pin) from None
             yield (
                 batch
                 if as_read

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from omnigraph.query import sparse
-from omnigraph.query.residency.budget import growth
+from omnigraph.tables.budget import growth
 
 if TYPE_CHECKING:
     from graphblas import Matrix

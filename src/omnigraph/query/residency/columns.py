@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.query.residency.budget import growth
 from omnigraph.query.sources import TableSource
+from omnigraph.tables.budget import growth
 from omnigraph.tables.columns import ROW_ADDRESS
 
 _OFFSETS_MAX = 2**31 - 2**20
@@ -133,6 +133,11 @@ class Columns:
 
     def __contains__(self, name: str) -> bool:
         return name in self._held
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether damage was met in the table that columns are read from."""
+        return self.source is not None and self.source.doubtful
 
     def get(self, name: str) -> Column:
         return self._held[name]

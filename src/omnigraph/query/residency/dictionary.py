@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.query.residency.budget import growth
+from omnigraph.tables.budget import growth
 
 _TAIL_LEAST = 512
 _SINGLY = 4  # so few keys cost less one by one than three kernels

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.query.residency.adjacency import Adjacency, Block, Steps, overlaid, parts_of
-from omnigraph.query.residency.budget import growth
 from omnigraph.query.residency.columns import AddressBlock, Column, Columns, RowSpace, one_array, split_take
 from omnigraph.query.residency.delta import RowDelta
 from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.sources import TableSource
+from omnigraph.tables.budget import growth
 from omnigraph.tables.columns import DST, ID, ROW_ADDRESS, SRC
 
 Side = Literal["src", "dst"]
@@ -92,6 +92,10 @@ class EdgeRows:
 
     def __len__(self) -> int:
         return len(self.columns.space) - len(self._removed)
+
+    @property
+    def doubtful(self) -> bool:
+        return self.columns.doubtful
 
     def src_of(self, rows: np.ndarray) -> np.ndarray:
         return split_take(self.base.src, self._tail[0], rows)

@@ -44,6 +44,10 @@ class NodeRows:
     def __len__(self) -> int:
         return self.live
 
+    @property
+    def doubtful(self) -> bool:
+        return self.columns.doubtful
+
     def rows_of(self, vertices: np.ndarray) -> np.ndarray:
         """int64 row numbers of vertices (−1 allowed), −1 where this version has no such node."""
         known = self.base.row_of_vertex

@@ -16,12 +16,12 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from omnigraph.manifest.model import Manifest, TablePin
-from omnigraph.query.residency.budget import MemoryBudget, process_budget
 from omnigraph.query.residency.delta import RowDelta
 from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.residency.edges import EdgeRows, load_edges
 from omnigraph.query.residency.nodes import NodeRows, load_nodes
 from omnigraph.query.sources import TableOpener, TableSource
+from omnigraph.tables.budget import MemoryBudget, process_budget
 from omnigraph.tables.changes import RowDifference, difference
 from omnigraph.tables.columns import DST, ID, ROW_ADDRESS, SRC
 
@@ -122,7 +122,7 @@ class Residency:
         return self._state(key, tables, lambda source: load_edges(ends, source))
 
     def _state(self, key: StateKey, tables: TableOpener, load: Callable[[TableSource | None], _S]) -> _S:
-        found = self.budget.get(key)
+        found = self._trusted(key)
         if found is not None:
             return cast(_S, found)
         if key.pin is None:
@@ -134,7 +134,7 @@ class Residency:
             flight.waiting += 1
         try:
             with flight.lock:
-                found = self.budget.get(key)
+                found = self._trusted(key)
                 if found is None:
                     found = self._compared(key, tables)
                 if found is None:
@@ -148,6 +148,14 @@ class Residency:
                 if flight.waiting == 0:
                     self._flights.pop(key, None)
 
+    def _trusted(self, key: StateKey) -> State | None:
+        """The state in memory, unless damage was met in the table that it reads from: then it is built anew."""
+        found = cast("State | None", self.budget.get(key))
+        if found is not None and found.doubtful:
+            self.budget.drop([key])
+            return None
+        return found
+
     def _compared(self, key: StateKey, tables: TableOpener) -> State | None:
         """The state of a version that came from elsewhere, from the latest one in memory that lies in the same folder.
 
@@ -160,7 +168,7 @@ class Residency:
         known = [other for other in self._states(key.group) if key.in_same_folder(other)]
         for other in known[-1:]:
             state = cast("State | None", self.budget.get(other))
-            if state is None or other.pin is None:
+            if state is None or state.doubtful or other.pin is None:
                 continue
             found = self._compare(tables, other.pin, pin, _compared_fields(state))
             if found.renumbered:
@@ -200,7 +208,7 @@ class Residency:
     ) -> None:
         for key in [key for key in self._states((graph, type_id)) if key.pin == before]:
             state = cast("State | None", self.budget.get(key))
-            if state is None or not _fits(state, delta):
+            if state is None or state.doubtful or not _fits(state, delta):
                 continue
             follower = self._followed(state, tables.open(after), delta)
             self.counters.adoptions += 1
