@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.ambient import random_hex
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph, init_graph
 from omnigraph.engine.opening import open_core
-from omnigraph.engine.publication import publish_version
+from omnigraph.engine.reading.context import Context
+from omnigraph.engine.writing.publication import publish_version
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.manifest.builder import CommitDraft, base_label, next_version
 from omnigraph.manifest.publish import Published

@@ -15,9 +15,9 @@ from benchmarks.budgets import Counted
 from benchmarks.graphs import entity, environment, owned
 from benchmarks.report import Row, Section, judged
 from benchmarks.servers import ObjectStorage
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.store.base import Store
 from omnigraph.store.open import open_store
 from support.proxy import S3Proxy, Seen

@@ -15,9 +15,9 @@ import pyarrow as pa
 from benchmarks.report import Row, Section, Verdict, judged
 from benchmarks.timing import Times, in_turns, ratio, shown
 from benchmarks.wordnet_data import SCHEMA, WITHOUT, WordNet
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init_core
+from omnigraph.engine.reading.context import Context
 
 RATIO_MAX = 4.0
 

@@ -22,9 +22,9 @@ from lance.fragment import write_fragments
 from benchmarks.graphs import INSERT_READING, SCHEMA
 from benchmarks.report import Row, Section, judged
 from benchmarks.timing import Times, in_turns, ratio
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init_core
+from omnigraph.engine.reading.context import Context
 
 SHARE_LEAST = 0.5
 QUIET_RATE = 325

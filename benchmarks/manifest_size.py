@@ -7,9 +7,9 @@ from pathlib import Path
 
 from benchmarks.graphs import environment
 from benchmarks.report import Row, Section, judged
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.manifest.lineage import WINDOW_LIMIT
 
 BYTES_MAX = 64 * 1024

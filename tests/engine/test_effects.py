@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.context import Context
 from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.evidence import staging_begins, watching
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.heads import Heads
 from omnigraph.engine.opening import open_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.errors import (
     BranchNotFound,
     Effects,

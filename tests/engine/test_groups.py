@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.reading.context import Context
 from omnigraph.errors import (
     NotAvailable,
     OutcomeUnknown,
@@ -260,7 +260,7 @@ def test_a_fault_before_anything_was_sent_is_told_as_definite(root: str, monkeyp
         return next_version(*arguments, **more) if len(calls) < 2 else 1 / 0  # type: ignore[return-value]
 
     calls: list[int] = []
-    monkeypatch.setattr("omnigraph.engine.groups.next_version", fails_the_second_time)
+    monkeypatch.setattr("omnigraph.engine.writing.groups.next_version", fails_the_second_time)
     done = Together(faulty, insert(faulty.graph, "B"), [insert(faulty.graph, "C"), insert(faulty.graph, "D")])
     kinds = sorted(type(result).__name__ for result in done.results)
     assert kinds == ["InternalError", "ZeroDivisionError"]

@@ -9,7 +9,7 @@ import pytest
 import omnigraph
 from manifest.samples import draft, put
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.replay import FreshKey
+from omnigraph.engine.writing.replay import FreshKey
 from omnigraph.errors import IdempotencyKeyReused, OutcomeUnknown
 from omnigraph.manifest.builder import next_version
 from omnigraph.manifest.logs import AUTHORED_MAX, RECORDS_BACK_MAX

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine import branches, namespaces
+from omnigraph.engine import namespaces
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.lanes import Lanes
+from omnigraph.engine.writing import branches
 from omnigraph.errors import StorageClass, StorageFailure, StoragePhase
 
 SCHEMA = "node Port { code: String @key }"

@@ -12,7 +12,7 @@ import structlog
 from structlog.testing import capture_logs
 
 import omnigraph
-from omnigraph.engine.branches import delete_branch
+from omnigraph.engine.writing.branches import delete_branch
 from omnigraph.errors import OutcomeUnknown, StorageClass
 from omnigraph.store.faults import FailCondition, LoseAfter, LoseBefore, Refuse, Rule, Throttle
 from support.faulty import Faulty

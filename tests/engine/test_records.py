@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omnigraph.engine.load.batch import LoadBatch, LoadProgress
-from omnigraph.engine.load.limits import LoadLimits
+from omnigraph.engine.limits import LoadLimits
+from omnigraph.engine.load.batch import LoadBatch
 from omnigraph.engine.load.records import read_records
 from omnigraph.engine.load.source import LoadSource
+from omnigraph.engine.progress import LoadProgress
 from omnigraph.errors import ConstraintViolation, InvalidData, InvalidRequest, LimitExceeded
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.tables.columns import table_schema

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.lanes import FOLDER as LANES
 from omnigraph.engine.opening import GRAPH_KEY, init_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.errors import GraphNotFound, GraphReplaced
 from omnigraph.manifest.codec import from_bytes, to_bytes
 from omnigraph.manifest.keys import version_key

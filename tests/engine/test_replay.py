@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.lanes import Lanes
 from omnigraph.engine.opening import open_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.errors import AlreadyExists, BranchNotFound, IdempotencyKeyReused
 from omnigraph.store.faults import FaultStore, Meanwhile, Rule
 from omnigraph.store.open import open_store

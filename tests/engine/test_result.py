@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph.engine.answers import result_json
+from omnigraph.engine.reading.answers import result_json
 from omnigraph.engine.result import Result, Target
 from omnigraph.errors import ExpectedOne
 from omnigraph.query.encode import Spelling

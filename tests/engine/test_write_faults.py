@@ -329,7 +329,9 @@ def test_a_failing_cache_after_the_publication_is_a_warning_and_not_a_failure(
     root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warned: list[str] = []
-    monkeypatch.setattr("omnigraph.engine.staging.log_event", lambda _, level, event, **__: warned.append(event))
+    monkeypatch.setattr(
+        "omnigraph.engine.writing.staging.log_event", lambda _, level, event, **__: warned.append(event)
+    )
     faulty = Faulty(root)
     monkeypatch.setattr(faulty.core.residency, "adopt", lambda *_: 1 / 0)
     assert faulty.graph.mutate(INSERT, c="B").commit is not None

@@ -12,9 +12,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import omnigraph
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import open_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.errors import (
     AlreadyExists,
     BranchNotFound,

@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.load.batch import LoadBatch
-from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.load.records import read_records
 from omnigraph.errors import ConstraintViolation
 from omnigraph.query.encode import export_records

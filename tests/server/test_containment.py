@@ -37,7 +37,7 @@ PATIENCE_SECONDS = 60
 # waits there until the file is made that the first argument names.
 BROKEN = """
 import os, sys, time
-from omnigraph.engine import groups
+from omnigraph.engine.writing import groups
 flag = sys.argv.pop(1)
 really = groups.commit_draft
 def commit_draft(request, *more):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from omnigraph.engine.context import Context
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.lanes import Lanes
 from omnigraph.engine.opening import open_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.store.faults import Fault, FaultStore, Rule
 from omnigraph.store.open import open_store
 from support.clocks import SteppingClock

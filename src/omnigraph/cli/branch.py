@@ -34,7 +34,7 @@ def list_(session: Session, output: str | None) -> None:
     form = session.form(output)
     with session.reading() as graph:
         found = graph.branches.list()
-    from omnigraph.engine.answers import branches_answer
+    from omnigraph.engine.reading.answers import branches_answer
 
     answer = branches_answer(found)
     shown = ("name", "head_commit_id", "created_from", "created_at")

@@ -39,7 +39,7 @@ def list_(
     """Commits of a branch, newest first, merged-in ones included."""
     form = session.form(output)
     with session.reading() as graph:
-        from omnigraph.engine.answers import commits_answer
+        from omnigraph.engine.reading.answers import commits_answer
 
         answer = commits_answer(graph.commits.list(branch, limit=limit, since=_time(since), until=_time(until)))
     shown = ("graph_commit_id", "kind", "actor_id", "created_at", "message")

@@ -158,7 +158,7 @@ def emit_result(result: Result, form: Form, *, int64_as_text: bool = False) -> N
 
 
 def _encoded(result: Result, form: Form, int64_as_text: bool) -> Iterator[bytes]:
-    from omnigraph.engine import answers
+    from omnigraph.engine.reading import answers
     from omnigraph.query.encode import Spelling, arrow_stream, csv, ndjson
 
     spelling = Spelling(int64_as_text=int64_as_text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from omnigraph.engine.load.batch import LoadProgress, ReportProgress
+    from omnigraph.engine.progress import LoadProgress, ReportProgress
 
 _QUIET_SECONDS = 1.0
 

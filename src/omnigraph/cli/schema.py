@@ -26,8 +26,8 @@ def show(session: Session, uri: str | None, snapshot: str | None, as_of: int | N
     """The accepted schema text of main, now or at a time, or of a commit."""
     state = State(None, snapshot, as_of).asked()
     with session.reading(uri) as graph:
-        from omnigraph.engine.answers import schema_answer
-        from omnigraph.engine.selectors import Selector, pinned
+        from omnigraph.engine.reading.answers import schema_answer
+        from omnigraph.engine.reading.selectors import Selector, pinned
 
         answer = schema_answer(graph.core, pinned(graph.core, Selector.asked(**state), graph.branch))
     if session.json:

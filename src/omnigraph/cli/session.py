@@ -200,7 +200,7 @@ class Session:
         """The idempotency key of this write: the caller's, or a fresh one."""
         if given is None:
             from omnigraph.ambient import SystemClock, fresh_ulid
-            from omnigraph.engine.replay import FreshKey
+            from omnigraph.engine.writing.replay import FreshKey
 
             given = FreshKey(fresh_ulid(SystemClock()))
         self._key = given

@@ -17,8 +17,8 @@ class Time(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from omnigraph.engine.reading.selectors import TIMES, parse_as_of
         from omnigraph.engine.receipts import as_datetime
-        from omnigraph.engine.selectors import TIMES, parse_as_of
         from omnigraph.errors import InvalidRequest
 
         try:

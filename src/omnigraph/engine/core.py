@@ -15,7 +15,7 @@ from omnigraph.ambient import Clock, SystemClock
 from omnigraph.engine.checked import CheckedQueries
 from omnigraph.engine.heads import Heads
 from omnigraph.engine.lanes import Lanes, Ticket
-from omnigraph.engine.load.limits import LoadLimits
+from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.schemas import SchemaStore
 from omnigraph.errors import BranchNotFound, OmnigraphError
 from omnigraph.lang.query.faults import nearest_name

@@ -25,13 +25,8 @@ from omnigraph.engine.arguments import (
     source_text,
     text_bytes,
 )
-from omnigraph.engine.context import Context
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.effects import definite_failures
-from omnigraph.engine.entity import read_entity
-from omnigraph.engine.entry import WriteRequest, Written
-from omnigraph.engine.export import ExportInfo, export_pieces, export_to, records
-from omnigraph.engine.fork_load import load_into_fork
 from omnigraph.engine.load.digest import digest_of
 from omnigraph.engine.load.input import LoadInput, load_source
 from omnigraph.engine.load.operation import LoadOperation, Mode
@@ -39,7 +34,12 @@ from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.namespaces import Branches, Commits, Schema
 from omnigraph.engine.opening import init_core, open_core
 from omnigraph.engine.progress import Progress, reporting
-from omnigraph.engine.read import run_query
+from omnigraph.engine.reading.context import Context
+from omnigraph.engine.reading.entity import read_entity
+from omnigraph.engine.reading.export import ExportInfo, export_pieces, export_to, records
+from omnigraph.engine.reading.read import run_query
+from omnigraph.engine.reading.selectors import Moment, Selector
+from omnigraph.engine.reading.summary import GraphInfo, graph_info, summary
 from omnigraph.engine.receipts import (
     Commit,
     LoadedType,
@@ -47,13 +47,13 @@ from omnigraph.engine.receipts import (
     Summary,
     WriteResult,
 )
-from omnigraph.engine.replay import idempotency
 from omnigraph.engine.result import Result, ResultStream, Target
-from omnigraph.engine.selectors import Moment, Selector
 from omnigraph.engine.settings import query_settings
 from omnigraph.engine.statements import branch_statement, names_table, refuse_company, wrong_door
-from omnigraph.engine.summary import GraphInfo, graph_info, summary
-from omnigraph.engine.write import write
+from omnigraph.engine.writing.entry import WriteRequest, Written
+from omnigraph.engine.writing.fork_load import load_into_fork
+from omnigraph.engine.writing.replay import idempotency
+from omnigraph.engine.writing.write import write
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.query.syntax import BranchStatement
 from omnigraph.manifest.builder import MAIN

@@ -11,7 +11,7 @@ from typing import Literal
 
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.plan import Footprint, WritePlan
-from omnigraph.engine.selectors import commit_manifest
+from omnigraph.engine.reading.selectors import commit_manifest
 from omnigraph.errors import InvalidRequest, NotAvailable
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.ids import CommitId

@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from omnigraph.engine import branches as branch_ops
-from omnigraph.engine import commits as commit_ops
 from omnigraph.engine.arguments import (
     Source,
     check_text,
@@ -18,10 +16,10 @@ from omnigraph.engine.arguments import (
     source_text,
     text_bytes,
 )
-from omnigraph.engine.context import Context
 from omnigraph.engine.effects import definite_failures
-from omnigraph.engine.entry import WriteRequest, Written
 from omnigraph.engine.merge import MergeOperation
+from omnigraph.engine.reading import commits as commit_ops
+from omnigraph.engine.reading.context import Context
 from omnigraph.engine.receipts import (
     Branch,
     BranchCreated,
@@ -31,9 +29,11 @@ from omnigraph.engine.receipts import (
     Outcome,
     SchemaResult,
 )
-from omnigraph.engine.replay import idempotency
 from omnigraph.engine.schema_change import SchemaOperation, migration
-from omnigraph.engine.write import write
+from omnigraph.engine.writing import branches as branch_ops
+from omnigraph.engine.writing.entry import WriteRequest, Written
+from omnigraph.engine.writing.replay import idempotency
+from omnigraph.engine.writing.write import write
 from omnigraph.errors import BranchNotFound, OmnigraphError
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.builder import MAIN

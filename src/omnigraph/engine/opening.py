@@ -16,9 +16,9 @@ from omnigraph.ambient import Clock, SystemClock, fresh_ulid, random_hex
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.lanes import lanes_of
-from omnigraph.engine.load.limits import LoadLimits
-from omnigraph.engine.publication import publish_version
+from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.schema_change import mint_id
+from omnigraph.engine.writing.publication import publish_version
 from omnigraph.errors import (
     AlreadyExists,
     FormatMismatch,

@@ -1,6 +1,6 @@
 """What a write wants, as values: the rows of each type that change, and what it looked at to decide so.
 
-An operation (mutate, load, merge, …) plans against one pinned base and returns a `WritePlan`; `engine/write` stages and
+An operation (mutate, load, merge, …) plans against one pinned base and returns a `WritePlan`; `engine/writing/write` stages and
 publishes it. A plan holds no handle on storage and can be thrown away.
 """
 

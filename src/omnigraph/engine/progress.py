@@ -5,10 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.engine.load.batch import LoadProgress, ReportProgress
 
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """How far reading has come: bytes taken from the source, their total if known, records read."""
+
+    bytes_read: int
+    bytes_total: int | None
+    records: int
+
+
+ReportProgress = Callable[[LoadProgress], None]
 Progress = bool | Literal["auto"] | Callable[[LoadProgress], None]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import Response
 
-from omnigraph.engine.answers import json_bytes, result_json, result_metadata
+from omnigraph.engine.reading.answers import json_bytes, result_json, result_metadata
 from omnigraph.engine.result import Result
 from omnigraph.errors import InternalError, InvalidRequest, LimitExceeded, OmnigraphError
 from omnigraph.query.encode import Spelling, arrow_stream, csv, ndjson

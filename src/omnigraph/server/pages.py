@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any, cast
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.reading.selectors import commit_manifest
 from omnigraph.engine.receipts import Commit
-from omnigraph.engine.selectors import commit_manifest
 from omnigraph.errors import CommitNotFound, InvalidRequest
 
 _KIND = "commits/1"

@@ -14,7 +14,7 @@ import structlog
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from omnigraph.ambient import SystemClock, fresh_ulid
-from omnigraph.engine.answers import json_bytes
+from omnigraph.engine.reading.answers import json_bytes
 from omnigraph.errors import InvalidRequest
 from omnigraph.server.answers import JSON, error_headers
 from omnigraph.server.guard import HEADER_BYTES_MAX, TARGET_BYTES_MAX, standard_headers

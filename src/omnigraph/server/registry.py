@@ -12,10 +12,10 @@ import structlog
 
 from omnigraph.cluster.inventory import stored_graphs
 from omnigraph.cluster.layout import graph_root
-from omnigraph.engine.context import Context
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import open_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.errors import Busy, GraphNotFound, OmnigraphError
 from omnigraph.server.frames import frames_of
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from omnigraph.ambient import Clock, fresh_ulid
 from omnigraph.engine.evidence import watching
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.replay import FreshKey
+from omnigraph.engine.writing.replay import FreshKey
 from omnigraph.errors import Busy
 from omnigraph.server.admission import Lane
 from omnigraph.server.bodies import JSON_BYTES_MAX, check_head, collected, json_model

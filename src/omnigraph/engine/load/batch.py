@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -43,18 +42,6 @@ class LoadBatch:
         tables = minted([each.rows for each in self.types], now_ms=now_ms, randomness=randomness)
         types = (TypeRows(each.entity, rows) for each, rows in zip(self.types, tables, strict=True))
         return replace(self, types=tuple(types))
-
-
-@dataclass(frozen=True, slots=True)
-class LoadProgress:
-    """How far reading has come: bytes taken from the source, their total if known, records read."""
-
-    bytes_read: int
-    bytes_total: int | None
-    records: int
-
-
-ReportProgress = Callable[[LoadProgress], None]
 
 
 def rows_schema(entity: EntityType) -> pa.Schema:

@@ -22,8 +22,8 @@ from typing import IO, cast
 
 import pyarrow as pa
 
+from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.load.input import Frame, LoadData
-from omnigraph.engine.load.limits import LoadLimits
 from omnigraph.engine.load.source import (
     CHUNK_BYTES,
     Blocks,

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from omnigraph.engine import constraints
 from omnigraph.engine.identity import LINE_NUMBER, with_derived_ids
+from omnigraph.engine.limits import LoadLimits, too_many_bytes, too_many_entities
 from omnigraph.engine.load.batch import LoadBatch, TypeRows, rows_schema
 from omnigraph.engine.load.cells import Misfit, WrongColumn, id_column, value_column
 from omnigraph.engine.load.input import Frame
-from omnigraph.engine.load.limits import LoadLimits, too_many_bytes, too_many_entities
 from omnigraph.errors import InvalidData, InvalidRequest
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
 from omnigraph.tables.columns import DST, ID, SRC, fields_of

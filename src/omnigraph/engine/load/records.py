@@ -21,17 +21,18 @@ import pyarrow as pa
 
 from omnigraph.engine import constraints
 from omnigraph.engine.identity import LINE_NUMBER, with_derived_ids
-from omnigraph.engine.load.batch import LoadBatch, LoadProgress, ReportProgress, TypeRows
-from omnigraph.engine.load.exact import Refusal, read_exact
-from omnigraph.engine.load.fast import read_fast
-from omnigraph.engine.load.limits import (
+from omnigraph.engine.limits import (
     LoadLimits,
     line_too_long,
     too_many_bytes,
     too_many_entities,
 )
+from omnigraph.engine.load.batch import LoadBatch, TypeRows
+from omnigraph.engine.load.exact import Refusal, read_exact
+from omnigraph.engine.load.fast import read_fast
 from omnigraph.engine.load.lines import Group, Lines, groups, split
 from omnigraph.engine.load.source import CHUNK_BYTES, Chunk, Source, chunks
+from omnigraph.engine.progress import LoadProgress, ReportProgress
 from omnigraph.errors import InvalidData
 from omnigraph.lang.schema.catalog import Catalog, EntityType
 

@@ -28,7 +28,7 @@ from typing import IO, Any, Protocol, cast
 
 import numpy as np
 
-from omnigraph.engine.load.limits import LoadLimits, expanded_too_far, line_too_long
+from omnigraph.engine.limits import LoadLimits, expanded_too_far, line_too_long
 from omnigraph.errors import InvalidData, InvalidRequest, ReadSetConflict
 from omnigraph.lang.values import BASE64_PREFIX
 

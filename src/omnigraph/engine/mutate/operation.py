@@ -12,7 +12,7 @@ from typing import Any, Literal
 from omnigraph.ambient import random_bytes, ulid
 from omnigraph.engine.constraints import first, value_violation
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.load.limits import LoadLimits, too_many_entities
+from omnigraph.engine.limits import LoadLimits, too_many_entities
 from omnigraph.engine.mutate.deletes import deletion_plan
 from omnigraph.engine.mutate.values import assigned
 from omnigraph.engine.mutate.working import WorkingType

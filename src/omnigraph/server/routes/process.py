@@ -8,7 +8,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from omnigraph._version import __version__
-from omnigraph.engine.answers import json_bytes
+from omnigraph.engine.reading.answers import json_bytes
 from omnigraph.manifest.codec import FORMAT
 from omnigraph.server.answers import JSON, json_answer
 from omnigraph.server.guard import CONTRACT

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from omnigraph.engine.answers import branches_answer, json_bytes, schema_answer
+from omnigraph.engine.reading.answers import branches_answer, json_bytes, schema_answer
+from omnigraph.engine.reading.selectors import Selector, parse_commit_id, pinned
 from omnigraph.engine.result import Result
-from omnigraph.engine.selectors import Selector, parse_commit_id, pinned
 from omnigraph.engine.settings import RequestSettings, request_settings
 from omnigraph.errors import InvalidRequest, NotFound
 from omnigraph.manifest.ids import CommitId

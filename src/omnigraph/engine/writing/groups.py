@@ -13,13 +13,13 @@ from collections.abc import Container, Sequence
 
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.entry import Again, Entry, Failed, WriteRequest, Written
-from omnigraph.engine.judge import PrepareAgain, Rebase, verdict
 from omnigraph.engine.lookups import find_ids, one_array
-from omnigraph.engine.publication import Attempted, attempt, unknown_outcomes
-from omnigraph.engine.replay import find_replay
-from omnigraph.engine.sharing import Company
-from omnigraph.engine.staging import CommittedType, StagedPlan, carry_on, commit_together
+from omnigraph.engine.writing.entry import Again, Entry, Failed, WriteRequest, Written
+from omnigraph.engine.writing.judge import PrepareAgain, Rebase, verdict
+from omnigraph.engine.writing.publication import Attempted, attempt, unknown_outcomes
+from omnigraph.engine.writing.replay import find_replay
+from omnigraph.engine.writing.sharing import Company
+from omnigraph.engine.writing.staging import CommittedType, StagedPlan, carry_on, commit_together
 from omnigraph.errors import InternalError, OmnigraphError, PreconditionFailed, StorageFailure
 from omnigraph.manifest.builder import Built, CommitDraft, base_label, next_version
 from omnigraph.manifest.chain import KnownHead

@@ -9,7 +9,7 @@
 7. Answer    the receipt.
 
 Steps 1 to 3 run side by side for the writers of a branch; whoever is ready goes through 4 to 6 with those that wait
-(`engine/groups`, where the loop over conflicts is). The loop over preparing again is here, the one over doubt in
+(`engine/writing/groups`, where the loop over conflicts is). The loop over preparing again is here, the one over doubt in
 `manifest/publish`. Every failure before step 5 is definite and leaves nothing to undo.
 """
 
@@ -19,13 +19,13 @@ from typing import assert_never
 
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.entry import Again, Entry, Failed, WriteRequest, Written
-from omnigraph.engine.groups import check_condition, publish_together
-from omnigraph.engine.judge import OtherLife
 from omnigraph.engine.lanes import Ticket
 from omnigraph.engine.plan import WritePlan
-from omnigraph.engine.replay import find_ended_replay, find_replay
-from omnigraph.engine.staging import stage_plan
+from omnigraph.engine.writing.entry import Again, Entry, Failed, WriteRequest, Written
+from omnigraph.engine.writing.groups import check_condition, publish_together
+from omnigraph.engine.writing.judge import OtherLife
+from omnigraph.engine.writing.replay import find_ended_replay, find_replay
+from omnigraph.engine.writing.staging import stage_plan
 from omnigraph.errors import BranchNotFound, ReadSetConflict
 from omnigraph.manifest.chain import KnownHead, NoHead
 from omnigraph.manifest.model import Commit

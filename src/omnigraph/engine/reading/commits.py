@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.reading.selectors import fate_of, parse_commit_id
 from omnigraph.engine.receipts import Commit, Outcome
-from omnigraph.engine.selectors import fate_of, parse_commit_id
 from omnigraph.errors import CommitNotFound, FormatMismatch, StorageFailure
 from omnigraph.manifest.chain import NoHead
 from omnigraph.manifest.commits import CommitPublished, CommitReclaimed, CommitSuperseded, CommitUndetermined

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.reading.selectors import Pinned, Selector, pinned
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.result import Result, Target
-from omnigraph.engine.selectors import Pinned, Selector, pinned
 from omnigraph.errors import InvalidQuery, InvalidRequest, OmnigraphError
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.params import bind_params, choose_query

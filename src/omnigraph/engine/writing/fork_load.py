@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.ambient import random_hex
-from omnigraph.engine.branches import fork_source, refuse_lookalike
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.entry import WriteRequest, Written
-from omnigraph.engine.groups import commit_draft
-from omnigraph.engine.interior import of_its_own
 from omnigraph.engine.load.operation import LoadOperation
-from omnigraph.engine.publication import publish_version
-from omnigraph.engine.replay import find_ended_replay
-from omnigraph.engine.staging import carry_on, commit_together, stage_plan
-from omnigraph.engine.write import write
+from omnigraph.engine.reading.interior import of_its_own
+from omnigraph.engine.writing.branches import fork_source, refuse_lookalike
+from omnigraph.engine.writing.entry import WriteRequest, Written
+from omnigraph.engine.writing.groups import commit_draft
+from omnigraph.engine.writing.publication import publish_version
+from omnigraph.engine.writing.replay import find_ended_replay
+from omnigraph.engine.writing.staging import carry_on, commit_together, stage_plan
+from omnigraph.engine.writing.write import write
 from omnigraph.errors import AlreadyExists
 from omnigraph.manifest.builder import base_label, forked
 from omnigraph.manifest.chain import HeadState, KnownHead

@@ -13,9 +13,9 @@ from omnigraph.query.encode import Spelling, json_rows
 
 if TYPE_CHECKING:
     from omnigraph.engine.core import GraphCore
+    from omnigraph.engine.reading.selectors import Pinned
     from omnigraph.engine.receipts import Branch, Commit
     from omnigraph.engine.result import Result
-    from omnigraph.engine.selectors import Pinned
     from omnigraph.lang.schema.catalog import Catalog, EntityType
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from omnigraph.engine.arguments import check_text
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.selectors import Moment, Pinned, Selector, pinned
+from omnigraph.engine.reading.selectors import Moment, Pinned, Selector, pinned
 from omnigraph.errors import InvalidRequest
 from omnigraph.manifest.builder import MAIN
 

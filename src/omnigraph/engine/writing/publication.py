@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from omnigraph.engine.commits import await_outcome
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.logs import log_event
+from omnigraph.engine.reading.commits import await_outcome
 from omnigraph.errors import (
     Busy,
     GraphReplaced,

@@ -6,8 +6,8 @@ from typing import Any
 
 from omnigraph.engine.arguments import text_bytes
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.reading.selectors import Pinned
 from omnigraph.engine.receipts import as_datetime
-from omnigraph.engine.selectors import Pinned
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.query.faults import nearest_name
 from omnigraph.lang.query.typed import Compare, Constant, SystemRef

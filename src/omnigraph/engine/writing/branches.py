@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.interior import of_its_own
 from omnigraph.engine.logs import log_event
-from omnigraph.engine.publication import publish_version
+from omnigraph.engine.reading.interior import of_its_own
+from omnigraph.engine.reading.selectors import commit_manifest
 from omnigraph.engine.receipts import Branch, BranchCreated, BranchDeleted, as_datetime
-from omnigraph.engine.selectors import commit_manifest
+from omnigraph.engine.writing.publication import publish_version
 from omnigraph.errors import (
     AlreadyExists,
     BranchNotFound,

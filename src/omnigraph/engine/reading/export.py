@@ -14,9 +14,9 @@ from typing import IO, Any
 import pyarrow as pa
 
 from omnigraph.engine.arguments import checked_names, checked_output
-from omnigraph.engine.entity import unknown_type
-from omnigraph.engine.load.batch import LoadProgress, ReportProgress
-from omnigraph.engine.selectors import Pinned
+from omnigraph.engine.progress import LoadProgress, ReportProgress
+from omnigraph.engine.reading.entity import unknown_type
+from omnigraph.engine.reading.selectors import Pinned
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.lang.types import Scalar

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.reading.selectors import Selector, pinned
 from omnigraph.engine.receipts import DatasetSummary, Summary
-from omnigraph.engine.selectors import Selector, pinned
 from omnigraph.manifest.codec import FORMAT
 from omnigraph.query.snapshot import Snapshot
 

@@ -2,7 +2,7 @@
 
 A write may follow those before it in a group if it would stand had they been published alone: they changed no type that
 it looked at, or only appended rows there while it looked up ids that exist or appends other ids. A pure function of
-footprints and rows; what the head says is judged in `engine/judge`.
+footprints and rows; what the head says is judged in `engine/writing/judge`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.lookups import one_array
 from omnigraph.engine.plan import TypeChange
-from omnigraph.engine.staging import StagedPlan, StagedType
+from omnigraph.engine.writing.staging import StagedPlan, StagedType
 from omnigraph.tables.columns import ID
 
 COMMITS_MAX = 64

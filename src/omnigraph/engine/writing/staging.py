@@ -114,7 +114,7 @@ def commit_together(
 ) -> tuple[dict[str, TypeEntry], tuple[CommittedType, ...]]:
     """One detached commit for each type onto the base's pins, made safe against a power cut on a local root.
 
-    Several plans share a commit only where all of them append (`engine/sharing` sees to it). Returns the types of the
+    Several plans share a commit only where all of them append (`engine/writing/sharing` sees to it). Returns the types of the
     manifest to be and the commits. Raises PinMoved if a pin is not the one that was staged on, StorageFailure (phase
     stage).
     """

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.judge import OtherLife, PrepareAgain
 from omnigraph.engine.plan import WritePlan
-from omnigraph.engine.replay import FreshKey
-from omnigraph.engine.staging import StagedPlan
+from omnigraph.engine.writing.judge import OtherLife, PrepareAgain
+from omnigraph.engine.writing.replay import FreshKey
+from omnigraph.engine.writing.staging import StagedPlan
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.model import Commit, Idempotency, Manifest
 from omnigraph.query.snapshot import Snapshot

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.engine.arguments import check_text
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.interior import state_at
+from omnigraph.engine.reading.interior import state_at
 from omnigraph.engine.receipts import as_microseconds
 from omnigraph.errors import CommitNotFound, HistoryReclaimed, InvalidRequest, SnapshotNotFound, StorageFailure
 from omnigraph.manifest.chain import KnownHead
