@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -74,6 +75,28 @@ def test_it_turns_into_arrow_polars_pandas_and_numpy(result: Result) -> None:
     assert str(result.pandas()["k"].dtype) == "int64[pyarrow]"
     assert np.array_equal(result.numpy("v"), np.array([[1, 2], [3, 4]], np.float32))
     assert sum(batch.num_rows for batch in result.batches()) == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("", [[np.nan, np.nan], [3, 4], [0, 0]]),
+        ("$n.k > 2", [[np.nan, np.nan], [np.nan, np.nan]]),
+        ("$n.k > 9", np.empty((0, 2))),
+        ("$n.k < 2", [[0, 0]]),
+    ],
+)
+def test_a_vector_column_in_numpy_has_a_row_for_each_row(tmp_path: Path, condition: str, expected: Any) -> None:
+    graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    vectors = {1: [0, 0], 2: [3, 4], 3: None} if not condition else {1: [0, 0], 3: None, 4: None}
+    graph.load([{"type": "N", "data": {"k": k, "v": v}} for k, v in vectors.items()], mode="append")
+    found = graph.query(f"query q() {{ match {{ $n: N {condition} }} return {{ $n.v as v }} order {{ $n.k desc }} }}")
+    array = found.numpy("v")
+    assert array.dtype == np.float32
+    assert array.shape == (len(found), 2)
+    np.testing.assert_array_equal(array, np.array(expected, np.float32))
+    part = Result(found.arrow().slice(1), found.types, found.commit_id, "q", found.target)
+    np.testing.assert_array_equal(part.numpy("v"), array[1:])
 
 
 def test_it_goes_into_files(result: Result, tmp_path: Path) -> None:

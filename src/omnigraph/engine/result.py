@@ -170,15 +170,22 @@ class Result:
         return self.table.to_pandas(types_mapper=pd.ArrowDtype)
 
     def numpy(self, column: str) -> np.ndarray:
-        """One column; a vector column becomes a two-dimensional array."""
+        """One column, an element for each row; a vector column becomes a two-dimensional array, whose row is NaN where the
+        vector is null. Numbers with nulls among them become floats (`pandas()` keeps them exact).
+        """
         import numpy as np
         import pyarrow as pa
 
         values = self.table.column(column).combine_chunks()
-        if pa.types.is_fixed_size_list(values.type):
-            flat = values.flatten().to_numpy(zero_copy_only=False)
-            return np.asarray(flat).reshape(-1, values.type.list_size)
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+        if not pa.types.is_fixed_size_list(values.type):
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+        numbers = np.asarray(values.flatten().to_numpy(zero_copy_only=False))  # of the vectors that are not null
+        numbers = numbers.reshape(-1, values.type.list_size)
+        if not values.null_count:
+            return numbers
+        rows = np.full((len(values), values.type.list_size), np.nan, dtype=numbers.dtype)
+        rows[values.is_valid().to_numpy(zero_copy_only=False)] = numbers
+        return rows
 
     # files
 
