@@ -31,6 +31,7 @@ from omnigraph.engine.load.batch import LoadBatch, TypeRows
 from omnigraph.engine.load.exact import Refusal, read_exact
 from omnigraph.engine.load.fast import read_fast
 from omnigraph.engine.load.lines import Group, Lines, groups, split
+from omnigraph.engine.load.natives import native_misfit
 from omnigraph.engine.load.source import CHUNK_BYTES, Chunk, Source, chunks
 from omnigraph.engine.progress import LoadProgress, ReportProgress
 from omnigraph.errors import InvalidData
@@ -138,6 +139,9 @@ def _chunk_parts(catalog: Catalog, chunk: Chunk, limits: LoadLimits, embedded_la
                 refusal = _earlier(refusal, read)
             else:
                 parts.append(read)
+    misfit = native_misfit(catalog, chunk.natives)
+    if misfit is not None:  # of one record it is told rather than what its spelling looks like
+        refusal = misfit if refusal is None else _earlier(misfit, refusal)
     if refusal is not None:
         before = refusal.line_number
         parts = [_Part(p.entity, _lines_before(p.rows, before), p.bytes) for p in parts]

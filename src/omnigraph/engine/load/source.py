@@ -10,18 +10,15 @@ for the reader to judge.
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import hashlib
 import io
-import json
 import stat
 import zlib
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fsdecode, fsencode, fstat
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
@@ -29,8 +26,8 @@ from typing import IO, Any, Protocol, cast
 import numpy as np
 
 from omnigraph.engine.limits import LoadLimits, expanded_too_far, line_too_long
+from omnigraph.engine.load.natives import Example, Natives, Place, RecordLines
 from omnigraph.errors import InvalidData, InvalidRequest, ReadSetConflict
-from omnigraph.lang.values import BASE64_PREFIX
 
 LoadSource = (
     str
@@ -52,12 +49,15 @@ _HEAD_BYTES_MIN = 3  # what tells gzip and a byte order mark
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Whole lines, each with its line end. `bytes_read` is how far the source has been read, `bytes_total` its size."""
+    """Whole lines, each with its line end. `bytes_read` is how far the source has been read, `bytes_total` its size.
+    `natives` are the values in them that were no JSON before.
+    """
 
     data: bytes
     first_line: int
     bytes_read: int
     bytes_total: int | None
+    natives: Natives = field(default_factory=dict[Place, Example])
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,28 +354,27 @@ def _item_chunks(
     size = 0
     done = 0
     first_line = 1
+    records = RecordLines()
     for number, item in enumerate(items, 1):
-        data = _item_line(item, number)
+        data = records.line(item, number) if isinstance(item, Mapping) else _item_line(item, number)
         if len(data) > limits.line_bytes:
             raise line_too_long(number, limits.line_bytes, len(data))
         pending.append(data)
         size += len(data) + 1
         if size >= chunk_bytes:
             done += size
-            yield Chunk(b"\n".join([*pending, b""]), first_line, done, None)
+            yield Chunk(b"\n".join([*pending, b""]), first_line, done, None, records.take_seen())
             pending, size, first_line = [], 0, number + 1
     if pending:
-        yield Chunk(b"\n".join([*pending, b""]), first_line, done + size, None)
+        yield Chunk(b"\n".join([*pending, b""]), first_line, done + size, None, records.take_seen())
 
 
-def _item_line(item: str | bytes | Mapping[str, Any], number: int) -> bytes:
+def _item_line(item: object, number: int) -> bytes:
     match item:
         case str():
             data = item.encode("utf-8", "surrogatepass")
         case bytes():
             data = item
-        case Mapping():
-            return _record_json(item, number)
         case _:
             what = f"a record is a mapping or a line of JSON, not a {type(item).__name__}"
             raise InvalidData(f"record {number}: {what}", data_code="W010", line_number=number)
@@ -383,30 +382,3 @@ def _item_line(item: str | bytes | Mapping[str, Any], number: int) -> bytes:
     if b"\n" in data:
         raise InvalidData(f"record {number}: a record is one line", data_code="W010", line_number=number)
     return data
-
-
-def _record_json(record: Mapping[str, Any], number: int) -> bytes:
-    """A record of Python values as JSON; dates, datetimes, bytes and numpy values as languages.md 20.4 takes them."""
-    try:
-        plain = record if isinstance(record, dict) else dict(record)
-        return json.dumps(plain, separators=(",", ":"), default=_json_value).encode("ascii")
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        what = "it holds a value that no record can hold"
-        raise InvalidData(f"record {number}: {what}", data_code="W010", line_number=number) from None
-
-
-def _json_value(value: object) -> object:
-    match value:
-        case dt.datetime():
-            zoned = value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
-            return zoned.replace(tzinfo=None).isoformat()
-        case dt.date():
-            return value.isoformat()
-        case bytes():
-            return BASE64_PREFIX + base64.b64encode(value).decode("ascii")
-        case np.generic() | np.ndarray():
-            return cast(Any, value).tolist()
-        case Mapping():
-            return dict(cast("Mapping[str, object]", value))
-        case _:
-            raise TypeError(type(value).__name__)

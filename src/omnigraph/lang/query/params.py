@@ -2,23 +2,20 @@
 
 The normal form is what the engine computes with: int, float (of `F32` rounded to 32 bits), str, bool, date, datetime in
 UTC and whole milliseconds, a tuple for a list or vector, None for null; a Blob is its text. Native Python values come
-in by the door "python" only; arrays and scalars of numerical libraries are known by their shape, not by their class, so
-none of these libraries is loaded here.
+in by the door "python" only, where each becomes what JSON would have said, so that one table judges both doors.
 """
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Literal
 
 from omnigraph.errors import InvalidParams, InvalidQuery
 from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.natives import from_python
 from omnigraph.lang.query.faults import listing, nearest_name
 from omnigraph.lang.query.typed import Param, ParamDecl, ReadQuery, TypedQuery
-from omnigraph.lang.types import Scalar, ValueType, scalar
-from omnigraph.lang.values import BASE64_PREFIX, Refused, Value, date_text, datetime_text, value_from_json
+from omnigraph.lang.values import Refused, Value, value_from_json
 
 Door = Literal["json", "python"]
 
@@ -78,7 +75,7 @@ def _bound(param: ParamDecl, given: Mapping[str, object], query: TypedQuery, doo
         message = f"the parameter `{param.name}` is missing"
         raise InvalidParams(_diagnostic("P001", message, query.name, expected=f"a value of type `{spelled}`"))
     raw = given[param.name]
-    value = raw if door == "json" else _from_python(param.type, raw)
+    value = raw if door == "json" else from_python(param.type, raw)
     if value is None:
         if param.type.nullable:
             return None
@@ -90,72 +87,6 @@ def _bound(param: ParamDecl, given: Mapping[str, object], query: TypedQuery, doo
         message = f"the parameter `{param.name}` is refused: {accepted.reason}"
         raise InvalidParams(_diagnostic(code, message, query.name, expected=f"a value of type `{spelled}`"))
     return accepted
-
-
-# --- native values: each becomes what JSON would have said, so that one table judges both doors
-
-
-def _from_python(of: ValueType, raw: object) -> object:
-    """The JSON spelling of a native value, `Refused`, or the value itself if it has none: then the table refuses it."""
-    if hasattr(raw, "dtype") and hasattr(raw, "tolist"):
-        raw = _from_array(raw)
-    if of.kind in ("list", "vector") and isinstance(raw, (list, tuple)):
-        return _elements_from_python(of, cast("Sequence[object]", raw))
-    match raw:
-        case dt.datetime() if of.scalar is Scalar.DATETIME:
-            return _from_datetime(raw)
-        case dt.date() if of.scalar is Scalar.DATE and not isinstance(raw, dt.datetime):
-            return date_text(raw)
-        case bytes() | bytearray() if of.scalar is Scalar.BLOB:
-            return BASE64_PREFIX + base64.b64encode(raw).decode("ascii")
-        case bool():
-            return raw
-        # Subclasses (members of an Enum, say) become the plain value.
-        case int():
-            return int.__int__(raw)
-        case float():
-            return float.__float__(raw)
-        case str():
-            return str.__str__(raw)
-        case _:
-            return raw
-
-
-def _elements_from_python(of: ValueType, raw: Sequence[object]) -> list[object] | Refused:
-    one = scalar(of.scalar)
-    elements = [item if type(item) in _PLAIN else _from_python(one, item) for item in raw]
-    return next((item for item in elements if isinstance(item, Refused)), elements)
-
-
-_PLAIN = frozenset({str, int, float, bool})
-"""Native values that are their own JSON spelling; a list of ten thousand keys is made of these."""
-
-
-def _from_array(raw: Any) -> object:
-    """The Python values of a numerical scalar or array. Times finer than a microsecond would come out as bare integers,
-    so these are made coarser first, if nothing is lost.
-    """
-    values = cast("object", raw.tolist())
-    if raw.dtype.kind != "M":
-        return values
-    items = cast("list[object]", values if isinstance(values, list) else [values])
-    if not any(isinstance(item, int) for item in items):
-        return cast("object", values)
-    coarse = raw.astype("datetime64[us]")
-    return coarse.tolist() if bool((coarse == raw).all()) else _finer_than_milliseconds()
-
-
-def _from_datetime(raw: dt.datetime) -> str | Refused:
-    if raw.microsecond % 1000 or getattr(raw, "nanosecond", 0):
-        return _finer_than_milliseconds()
-    try:
-        return datetime_text(raw.replace(tzinfo=dt.UTC) if raw.tzinfo is None else raw.astimezone(dt.UTC))
-    except OverflowError:  # an offset that leads out of the years 1 to 9999
-        return Refused("value", "the instant is outside the years 1 to 9999")
-
-
-def _finer_than_milliseconds() -> Refused:
-    return Refused("value", "a DateTime holds whole milliseconds")
 
 
 def _diagnostic(
