@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import ConstraintViolation, InvalidData, OmnigraphError
+from omnigraph.errors import ConstraintViolation, InvalidData, InvalidRequest, OmnigraphError
 
 SCHEMA = """
 node Thing {
@@ -201,3 +203,84 @@ def test_what_stands_outside_a_part_or_under_a_null_is_no_value(graph: Graph) ->
     assert [row["c"] for row in found] == [[1], None, [5, 6]]
     assert [None if row["p"] is None else list(row["p"]) for row in found] == [[2.0, 3.0], None, [5.0, 6.0]]
     assert refused(graph, table, type="Thing").details["line_number"] == 1
+
+
+# --- the index of a pandas frame
+
+
+def stored(graph: Graph) -> list[dict[str, Any]]:
+    return list(
+        graph.query(
+            "query q() { match { $t: Thing } return { $t.@id as id, $t.name as name, $t.small as small } order { id } }"
+        )
+    )
+
+
+@pytest.mark.parametrize("index", [["name"], ["@id"], ["name", "small"]])
+def test_a_named_index_is_loaded_as_the_columns_that_it_names(graph: Graph, index: list[str]) -> None:
+    data = pd.DataFrame({"@id": ["a", "b"], "name": ["x", "y"], "small": [1, 2]})
+    graph.load(data.set_index(index), type="Thing", mode="merge")
+    assert stored(graph) == [{"id": "a", "name": "x", "small": 1}, {"id": "b", "name": "y", "small": 2}]
+
+
+def test_a_named_index_of_row_numbers_is_a_column_too(graph: Graph) -> None:
+    data = pd.DataFrame({"@id": ["a", "b"], "name": ["x", "y"]}, index=pd.RangeIndex(5, 7, name="small"))
+    graph.load(data, type="Thing", mode="append")
+    assert [row["small"] for row in stored(graph)] == [5, 6]
+
+
+def test_ends_of_edges_may_be_an_index(graph: Graph) -> None:
+    graph.load(pd.DataFrame({"@id": ["a", "b"], "name": "x"}), type="Thing", mode="append")
+    edges = pd.DataFrame({"@src": ["a"], "@dst": ["b"], "rank": [1]}).set_index(["@src", "@dst"])
+    assert graph.load(edges, type="Link", mode="append").edges[0].entities_loaded == 1
+
+
+def test_row_numbers_without_a_name_are_no_column(graph: Graph) -> None:
+    data = pd.DataFrame({"@id": ["b", "a", "c"], "name": ["x", "y", "z"]})
+    graph.load(data.sort_values("@id").query("name != 'x'"), type="Thing", mode="append")
+    assert [row["id"] for row in stored(graph)] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [
+        (
+            pd.Index(["q"], name="row"),
+            r"no property 'row'; it names the index of the frame: drop that by `reset_index\(drop",
+        ),
+        (
+            pd.Index(["q"], name="name"),
+            r"column 'name': the index is named as a column is; .*`reset_index\(drop=True\)`",
+        ),
+        (pd.Index(["q"]), r"labels and no name: .*`reset_index\(drop=True\)`"),
+        (pd.date_range("2024", periods=1), r"labels and no name"),
+        (pd.MultiIndex.from_tuples([("q", 1)], names=["texts", None]), r"labels and no name"),
+    ],
+)
+def test_an_index_that_is_no_property_is_refused_with_what_to_do(graph: Graph, index: pd.Index, said: str) -> None:
+    head = graph.head
+    with pytest.raises(InvalidRequest, match=said):
+        graph.load(pd.DataFrame({"name": ["x"]}, index=index), type="Thing", mode="append")
+    assert graph.head == head
+
+
+def test_an_index_that_arrow_made_a_column_is_refused_with_what_to_do(graph: Graph) -> None:
+    table = pa.Table.from_pandas(pd.DataFrame({"name": ["x"]}, index=["q"]))
+    with pytest.raises(InvalidData, match=r"leave that out by `Table\.from_pandas"):
+        graph.load(table, type="Thing", mode="append")
+
+
+@pytest.mark.parametrize(
+    ("data", "of", "said"),
+    [
+        (pl.LazyFrame({"name": ["x"]}), "Thing", r"`collect\(\)`"),
+        (pl.LazyFrame({"name": ["x"]}), None, r"`collect\(\)`"),
+        ({"name": ["x"]}, "Thing", r"`pyarrow.table\(columns\)`"),
+        ([{"name": "x"}], "Thing", r"`pyarrow.Table.from_pylist\(rows\)`"),
+        (pa.chunked_array([["x"]]), "Thing", "a single column has no name"),
+        (pa.table({"name": ["x"]}), 5, "`type` is a text, not int"),
+    ],
+)
+def test_what_is_nearly_a_frame_is_told_how_to_become_one(graph: Graph, data: Any, of: Any, said: str) -> None:
+    with pytest.raises(InvalidRequest, match=said):
+        graph.load(data, type=of, mode="append")

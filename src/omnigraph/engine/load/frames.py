@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -18,6 +19,7 @@ from omnigraph.errors import InvalidData, InvalidRequest
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
 from omnigraph.tables.columns import DST, ID, SRC, fields_of
 
+_UNNAMED_INDEX: Final = re.compile(r"__index_level_\d+__")  # as Arrow calls one
 _SHOWN_NAMES: Final = {ID: "@id", SRC: "@src", DST: "@dst"}
 
 
@@ -36,7 +38,7 @@ def read_frame(frame: Frame, catalog: Catalog, limits: LoadLimits) -> LoadBatch:
         raise too_many_entities(entity, limits.write_entities, table.num_rows)
     if limits.write_bytes is not None and table.nbytes > limits.write_bytes:
         raise too_many_bytes(entity, limits.write_bytes, table.nbytes)
-    columns = _named(entity, table)
+    columns = _named(entity, frame)
     rows = _stored(entity, columns, table.num_rows)
     misfit = None
     if isinstance(rows, Misfit):
@@ -52,17 +54,17 @@ def read_frame(frame: Frame, catalog: Catalog, limits: LoadLimits) -> LoadBatch:
     return LoadBatch(types, table.num_rows, table.nbytes)
 
 
-def _named(entity: EntityType, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+def _named(entity: EntityType, frame: Frame) -> dict[str, pa.ChunkedArray]:
     """Stored column name -> values."""
     names = {"@id": ID}
     if isinstance(entity, EdgeType):
         names |= {"@src": SRC, "@dst": DST}
     names |= {p.name: p.column for p in entity.properties}
     columns: dict[str, pa.ChunkedArray] = {}
-    for name, values in zip(table.column_names, table.columns, strict=True):
+    for name, values in zip(frame.table.column_names, frame.table.columns, strict=True):
         if name not in names:
             raise InvalidData(
-                f"{entity.name} has no property '{name}'; a frame's columns are {', '.join(sorted(names))}.",
+                f"{entity.name} has no property '{name}'; {_advice(name, names, frame)}.",
                 data_code="W011",
                 type_name=entity.name,
                 property_name=name,
@@ -74,6 +76,14 @@ def _named(entity: EntityType, table: pa.Table) -> dict[str, pa.ChunkedArray]:
         if isinstance(entity, EdgeType) and names[name] not in columns:
             raise _refused(entity, name, f"an edge needs the column '{name}'")
     return columns
+
+
+def _advice(name: str, names: Mapping[str, str], frame: Frame) -> str:
+    if name in frame.index:
+        return "it names the index of the frame: drop that by `reset_index(drop=True)`, or name it as a property"
+    if _UNNAMED_INDEX.fullmatch(name):
+        return "it is the index of a pandas frame: leave that out by `Table.from_pandas(…, preserve_index=False)`"
+    return f"a frame's columns are {', '.join(sorted(names))}"
 
 
 def _stored(entity: EntityType, columns: Mapping[str, pa.ChunkedArray], length: int) -> pa.Table | Misfit:
