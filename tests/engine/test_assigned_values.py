@@ -92,6 +92,18 @@ def test_a_vector_with_an_element_that_is_null_is_refused(graph: Graph, given: d
         assert refused(graph, body, "$f: F64?", **given).details["code"] == "W009"
 
 
+def test_such_an_element_is_judged_on_what_the_mutation_leaves(graph: Graph) -> None:
+    null = 'update Buoy set { w: [$f, 1.0] } where code = "x"'
+    error = refused(graph, null, "$f: F64?")
+    assert (error.details["code"], error.details["entity_id"]) == ("W009", "x")
+    assert error.message == 'Buoy.w of "x": an element is null'
+    error = refused(graph, 'insert Buoy { code: "a", e: $e } ' + null, "$f: F64?, $e: String", e="blue")
+    assert error.details["code"] == "W002", "what can't be stored at all is refused where it is written"
+    run(graph, null + ' update Buoy set { w: [2.0, 1.0] } where code = "x"', "$f: F64?")
+    assert stored(graph, "w") == [2.0, 1.0]
+    assert run(graph, 'update Buoy set { w: [$f, 1.0] } where code = "nowhere"', "$f: F64?").commit is None
+
+
 @pytest.mark.parametrize("of", [pa.list_(pa.float64()), pa.list_(pa.float32(), 2), pa.large_list(pa.int64())])
 def test_a_frame_with_a_null_in_a_vector_is_refused_at_its_row(graph: Graph, of: pa.DataType) -> None:
     rows: list[Any] = [[0, 1], None, [1, None], [None, None]]

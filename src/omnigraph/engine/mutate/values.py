@@ -27,8 +27,6 @@ def assigned(entity: EntityType, target: Property, value: Any) -> Any:
         if value not in kind.variants:
             raise _refused(entity, target, "W002", "enum", f"{quoted(value)} is none of {', '.join(kind.variants)}")
         return value
-    if kind.kind == "vector" and any(item is None for item in value):
-        raise _refused(entity, target, "W009", "range", "an element is null")
     if kind.kind in ("list", "vector"):
         return [_scalar(entity, target, kind.scalar, item) for item in value]
     return _scalar(entity, target, kind.scalar, value)
