@@ -175,7 +175,7 @@ def test_a_returned_list_of_integers_and_decimals_is_one_of_floats(
 @pytest.mark.parametrize(
     ("of", "value", "shown"),
     [
-        ("String", 'say "hi"\n', '"say "hi"\\n"'),
+        ("String", 'say "hi"\n', r'"say \"hi\"\n"'),
         ("Bool", True, "true"),
         ("U64", 2**64 - 1, "18446744073709551615"),
         ("F32", 0.1, "0.1"),

@@ -22,6 +22,7 @@ from omnigraph.engine.constraints import (
     value_violation,
 )
 from omnigraph.engine.constraints.order import NO_NUMBER, numbers_of
+from omnigraph.engine.constraints.violation import quoted
 from omnigraph.engine.identity import LINE_NUMBER, STATEMENT
 from omnigraph.engine.lookups import find_ids, one_array
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
@@ -205,7 +206,8 @@ def _hanging(snapshot: Snapshot, edge: EdgeType, rows: np.ndarray, column: str) 
         constraint="endpoint",
         kind="edge",
         type_name=edge.name,
-        message=f"{edge.name} '{entity_id}' would be left without its end: there is no {node_type} '{end}' any more",
+        message=f"{edge.name} {quoted(entity_id)} would be left without its end:"
+        f" there is no {node_type} {quoted(end)} any more",
         entity_id=entity_id,
         property=member,
     )

@@ -175,6 +175,18 @@ def float_text(value: float) -> str:
     return f"{sign}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
 
 
+def number_text(value: float, of: Scalar) -> str:
+    """A number of a type as a result or a schema spells it.
+
+    >>> number_text(3, Scalar.U32), number_text(0.10000000149011612, Scalar.F32), number_text(1e22, Scalar.F64)
+    ('3', '0.1', '1.0e22')
+    """
+    if of is Scalar.F32:
+        shorter = (float(f"{value:.{digits}g}") for digits in range(1, 10))  # nine always read back
+        value = next(each for each in shorter if rounded_to_f32(each) == value)
+    return float_text(value) if of in FLOATS else str(value)
+
+
 def rounded_to_f32(value: float) -> float | None:
     """The nearest 32-bit float, as a Python float; None if that is not finite."""
     try:

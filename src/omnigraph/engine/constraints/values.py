@@ -14,6 +14,7 @@ from omnigraph.engine.constraints.violation import Violation, quoted, reporter, 
 from omnigraph.engine.identity import derived_ids
 from omnigraph.lang.schema.catalog import CheckRule, EntityType, NodeType, Property, RangeRule
 from omnigraph.lang.types import FLOATS, Scalar
+from omnigraph.query.encode.strings import scalar_json
 from omnigraph.tables.columns import ID
 
 _DAY_RANGE = (dt.date.min, dt.date.max)
@@ -65,7 +66,7 @@ def _value_tests(entity: EntityType, rows: pa.Table, embedded_later: bool) -> It
         for rule in checks:
             if rule.property == each.name:
                 matches = pc.match_substring_regex(column, pattern=rule.pattern)
-                what = f'does not match @check "{rule.pattern}"'
+                what = f"does not match @check {scalar_json(rule.pattern)}"
                 yield pc.invert(matches), reporter(entity, rows, each, "W004", "check", what, shown=True)
 
 

@@ -12,6 +12,7 @@ from omnigraph.engine.constraints.order import line_of, statement_of
 from omnigraph.errors import ConstraintViolation
 from omnigraph.lang.schema.catalog import EntityKind, EntityType, Property
 from omnigraph.query.encode.cells import cell_text, is_text
+from omnigraph.query.encode.strings import scalar_json
 from omnigraph.tables.columns import ID
 
 Constraint = Literal["required", "enum", "range", "check", "unique", "cardinality", "endpoint", "key"]
@@ -109,7 +110,8 @@ def placed(line: int | None, text: str) -> str:
 
 
 def quoted(text: str | None) -> str:
-    return "null" if text is None else _bounded('"' + text.replace("\n", "\\n") + '"')
+    """A text as records and queries write it, in quotes."""
+    return "null" if text is None else _bounded(scalar_json(text[: _SHOWN_VALUE + 1]))
 
 
 def shown_value(column: pa.ChunkedArray, row: int) -> str:

@@ -16,7 +16,7 @@ from omnigraph.lang.schema.catalog import CheckRule, RangeRule
 from omnigraph.lang.schema.faults import Faults, closest, one_of
 from omnigraph.lang.schema.syntax import CardDecl, CheckDecl, GroupDecl, RangeDecl, Value, Word
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, Scalar, ValueType
-from omnigraph.lang.values import rounded_to_f32
+from omnigraph.lang.values import number_text, rounded_to_f32
 
 GroupKind = Literal["key", "unique", "index"]
 Types = Mapping[str, ValueType]  # property name -> type, injected ones included
@@ -125,7 +125,8 @@ def range_rule(rule: RangeDecl, types: Types, faults: Faults) -> RangeRule:
     low = None if rule.low is None else _bound(rule.low, of_type.scalar, faults)
     high = None if rule.high is None else _bound(rule.high, of_type.scalar, faults)
     if low is not None and high is not None and low > high:
-        raise faults.refusal("S009", rule.span, f"nothing lies in {low}..{high}", expected="low ≤ high")
+        bounds = f"{number_text(low, of_type.scalar)}..{number_text(high, of_type.scalar)}"
+        raise faults.refusal("S009", rule.span, f"nothing lies in {bounds}", expected="low ≤ high")
     return RangeRule(name, low, high)
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, fields
 from omnigraph.lang.schema.catalog import Annotations, EdgeType, Embed, Interface, NodeType, Property
 from omnigraph.lang.schema.catalog_json import annotations_json
 from omnigraph.lang.schema.steps import Drop, Step, StepKind
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import Scalar, ValueType
+from omnigraph.lang.values import number_text
 
 Declared = Interface | NodeType | EdgeType
 
@@ -146,6 +147,7 @@ def _constraint_steps(change: _Change) -> Iterator[Step]:
 def _rules(of: Declared) -> dict[_Rule, str]:
     """The constraints of a type with their texts."""
     ids = {declared.name: declared.id for declared in of.properties}
+    scalars = {declared.name: declared.type.scalar for declared in of.properties}
     rules: dict[_Rule, str] = {}
 
     def add(kind: str, members: Iterable[str], text: str, detail: str = "") -> None:
@@ -159,7 +161,7 @@ def _rules(of: Declared) -> dict[_Rule, str]:
         add("index", group, f"@index({', '.join(group)})")
     if isinstance(of, NodeType):
         for rule in of.ranges:
-            bounds = _bounds(rule.low, rule.high)
+            bounds = _bounds(rule.low, rule.high, scalars[rule.property])
             add("range", (rule.property,), f"@range({rule.property}, {bounds})", bounds)
         for rule in of.checks:
             add("check", (rule.property,), f"@check({rule.property}, …)", rule.pattern)
@@ -238,5 +240,5 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "nothing"
 
 
-def _bounds(low: float | None, high: float | None) -> str:
-    return f"{'' if low is None else low}..{'' if high is None else high}"
+def _bounds(low: float | None, high: float | None, of: Scalar = Scalar.I64) -> str:
+    return "..".join("" if bound is None else number_text(bound, of) for bound in (low, high))
