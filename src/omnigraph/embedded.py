@@ -30,6 +30,9 @@ def open(
 ) -> Graph:
     """Open an existing graph: a folder, `file://…` or `s3://bucket/prefix`.
 
+    The handle may be shared between threads, and not with a forked child, which may hang or die: start other processes
+    by `spawn` or `forkserver` and open the graph there.
+
     Raises GraphNotFound if there is none, FormatMismatch if a newer program wrote it, InvalidRequest for a bad address or
     setting, StorageFailure. A write to a graph of a cluster raises LockHeld at once while another process, such as the
     cluster's server, holds the lock; nothing was done then.
