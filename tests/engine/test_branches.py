@@ -15,6 +15,7 @@ from omnigraph.errors import (
     CommitNotFound,
     Conflict,
     InvalidRequest,
+    LimitExceeded,
     NotAvailable,
     SnapshotNotFound,
 )
@@ -71,6 +72,20 @@ def test_names_that_are_taken_look_alike_or_are_wrong_are_refused(graph: Graph) 
         assert caught.value.code == "bad_request"
     with pytest.raises(BranchNotFound):
         graph.branches.create("b", from_="nowhere")
+
+
+def test_a_graph_has_so_many_live_branches_and_no_more(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.engine.writing.branches.LIVE_BRANCHES_MAX", 3)
+    for name in ("a", "b"):
+        graph.branches.create(name)
+    with pytest.raises(LimitExceeded) as caught:
+        graph.branches.create("c")
+    assert (caught.value.code, caught.value.effects) == ("resource_limit", "none")
+    assert caught.value.details == {"resource": "live_branches", "limit": 3, "actual": 4}
+    with pytest.raises(LimitExceeded):
+        graph.load([{"type": "Port", "data": {"code": "X"}}], mode="append", branch="c", from_="main")
+    graph.branches.delete("a")
+    assert graph.branches.create("c").name == "c"
 
 
 def test_odd_names_are_branches_like_any_other(graph: Graph) -> None:

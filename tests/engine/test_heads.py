@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
+from structlog.testing import capture_logs
 
 from manifest.samples import follow, fork, head, published_chain, put
-from omnigraph.engine.heads import Heads
+from omnigraph.ambient import SystemClock
+from omnigraph.engine.heads import SKEW_EVENT, Heads
+from omnigraph.engine.opening import init_core
 from omnigraph.manifest.builder import deletion
 from omnigraph.manifest.chain import KnownHead, NoHead
 from omnigraph.store.faults import FaultStore
@@ -76,3 +81,15 @@ def test_a_version_that_was_seen_above_the_head_in_memory_makes_it_ask_again(sto
     count, head = asked(store, heads, "main")
     assert (count > 0, head.version) == (True, known.version + 1)  # type: ignore[attr-defined]
     assert asked(store, heads, "main")[0] == 0
+
+
+@pytest.mark.parametrize(("ahead", "told"), [(0, []), (2, [7_200]), (-2, [-7_200])])
+def test_a_head_whose_two_times_lie_far_apart_is_reported_once(ahead: int, told: list[int]) -> None:
+    inner = MemoryStore(now=lambda: dt.datetime.now(dt.UTC) + dt.timedelta(hours=ahead))
+    graph = init_core("", "node N { k: String @key }", store=inner)
+    reader = Heads(inner, SystemClock(), owner=False, graph=graph.graph_id)
+    with capture_logs() as lines:
+        reader.current("main")
+        reader.current("main")
+    assert [line["event"] for line in lines] == [SKEW_EVENT] * len(told)
+    assert all(abs(line["seconds"] - seconds) < 60 for line, seconds in zip(lines, told, strict=True))

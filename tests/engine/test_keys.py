@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import omnigraph
@@ -120,3 +122,37 @@ def test_an_unknown_creation_of_a_branch_names_its_key_too(root: str) -> None:
         caught.value.resolve()
     made: Graph = faulty.graph
     assert made.branches.create("b", idempotency_key="k").name == "b"
+
+
+NOTE = 'query add($i: I64, $f: F32, $at: DateTime?, $days: [Date]?) { insert Note { text: "x" } }'
+MOMENT = dt.datetime(2024, 1, 5, tzinfo=dt.UTC)
+SPELLINGS: list[tuple[dict[str, object], dict[str, object]]] = [
+    ({"i": 5, "f": 1}, {"i": "5", "f": 1.0}),
+    ({"i": 5, "f": 0.1}, {"i": 5, "f": 0.10000000149011612}),
+    ({"i": 5, "f": 1}, {"i": 5, "f": 1, "at": None}),
+    ({"i": 5, "f": 1, "at": "2024-01-05T01:00:00+01:00"}, {"i": 5, "f": 1, "at": MOMENT}),
+    ({"i": 5, "f": 1, "days": ["2024-01-05"]}, {"i": 5, "f": 1, "days": (MOMENT.date(),)}),
+    ({"i": 5, "f": 1, "days": ["2024-01-05"]}, {"i": 5, "f": 1, "days": np.array(["2024-01-05"], "datetime64[D]")}),
+]
+
+
+@pytest.mark.parametrize(("first", "again"), SPELLINGS)
+def test_a_repeat_may_spell_its_arguments_otherwise(
+    root: str, first: dict[str, object], again: dict[str, object]
+) -> None:
+    graph = omnigraph.open(root)
+    receipt = graph.mutate(NOTE, first, idempotency_key="k")
+    repeat = graph.mutate(NOTE, again, query_name="add", idempotency_key="k")
+    assert repeat.replayed
+    assert repeat.commit == receipt.commit
+    assert texts(root) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "other", [{"i": 6, "f": 1}, {"i": 5, "f": 2}, {"i": 5, "f": 1, "at": MOMENT}, {"i": "x", "f": 1}]
+)
+def test_other_arguments_are_another_request(root: str, other: dict[str, object]) -> None:
+    graph = omnigraph.open(root)
+    graph.mutate(NOTE, {"i": 5, "f": 1}, idempotency_key="k")
+    with pytest.raises(IdempotencyKeyReused):
+        graph.mutate(NOTE, other, idempotency_key="k")

@@ -62,3 +62,14 @@ def test_other_types_of_that_graph_can_still_be_read(tmp_path: Path) -> None:
 
 def _holds(folder: Path, text: bytes) -> bool:
     return any(text in file.read_bytes() for file in (folder / "data").iterdir())
+
+
+def test_a_missing_schema_is_no_fault_that_passes(tmp_path: Path) -> None:
+    omnigraph.init(tmp_path / "g", schema=SCHEMA).load(RECORDS, mode="append")
+    shutil.copytree(tmp_path / "g", tmp_path / "copy")
+    for file in (tmp_path / "copy" / "__schema").iterdir():
+        file.unlink()
+    with pytest.raises(StorageFailure) as caught:
+        omnigraph.open(tmp_path / "copy").query("query q() { match { $p: Port } return { $p.title } }")
+    assert (caught.value.cls, caught.value.retry) == ("not_found", "recover")
+    assert "put the graph's files back" in caught.value.message

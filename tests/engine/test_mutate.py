@@ -14,6 +14,7 @@ from omnigraph.errors import (
     InvalidParams,
     InvalidQuery,
     InvalidRequest,
+    LimitExceeded,
     PreconditionFailed,
 )
 
@@ -324,3 +325,38 @@ def test_any_text_is_a_value_and_nothing_else(tmp_path: Path, odd: str) -> None:
     assert graph.mutate("query m($k: String) { delete N where k = $k }", k=odd).affected_nodes == 1
     assert graph.mutate("query m($k: String) { delete N where k = $k }", k=odd).affected_nodes == 0
     assert [r["k"] for r in rows(graph, "N", "k")] == ["other"]
+
+
+TOO_MUCH = [
+    ("query q($s: String) { insert Sailor { name: $s } }", "write_bytes:node:Sailor"),
+    ("query q($s: String) { update Sailor set { name: $s } where rank = 3 }", "write_bytes:node:Sailor"),
+    (
+        'query q($s: String) { insert Sailor { name: $s } insert Port { country: "SE", code: "STO", title: $s } }',
+        "write_bytes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "resource"), TOO_MUCH)
+def test_a_write_that_is_too_large_is_refused_before_anything_is_staged(
+    harbour: Graph, monkeypatch: pytest.MonkeyPatch, query: str, resource: str
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_WRITE_BYTES", "4000")
+    small = omnigraph.open(harbour.uri)
+    length = 2_500 if resource == "write_bytes" or "update" in query else 5_000
+    files = sorted(Path(harbour.uri).rglob("*.lance"))
+    with pytest.raises(LimitExceeded) as caught:
+        small.mutate(query, s="x" * length)
+    details = caught.value.details
+    assert (details["resource"], details["limit"]) == (resource, 4_000)
+    assert details["actual"] > 4_000
+    assert sorted(Path(harbour.uri).rglob("*.lance")) == files
+    small.mutate(query, s="x" * 100)
+
+
+def test_a_mutation_of_too_many_entities_is_refused(harbour: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_WRITE_ENTITIES", "1")
+    small = omnigraph.open(harbour.uri)
+    with pytest.raises(LimitExceeded) as caught:
+        small.mutate("query q() { update Sailor set { rank: 4 } where rank = 3 }")
+    assert caught.value.details == {"resource": "write_entities:node:Sailor", "limit": 1, "actual": 2}

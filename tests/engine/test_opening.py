@@ -74,6 +74,16 @@ def test_a_graph_of_a_newer_format_names_the_version_that_is_needed(tmp_path: Pa
     assert "9" in caught.value.message
 
 
+def test_an_identity_of_a_newer_format_is_refused_too(tmp_path: Path) -> None:
+    omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    identity = tmp_path / "g" / "__graph.json"
+    written = json.loads(identity.read_bytes())
+    identity.chmod(0o644)
+    identity.write_bytes(json.dumps({**written, "format": 99}).encode())
+    with pytest.raises(FormatMismatch, match="99"):
+        omnigraph.open(tmp_path / "g")
+
+
 @pytest.mark.parametrize("damage", [b"", b"half"])
 def test_a_damaged_newest_manifest_is_named_and_the_older_state_stays_readable(tmp_path: Path, damage: bytes) -> None:
     graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 
 from omnigraph.lang.query.check import check
-from omnigraph.lang.query.typed import TypedQuery
+from omnigraph.lang.query.check import signatures as signatures_of
+from omnigraph.lang.query.typed import Signature, TypedQuery
 from omnigraph.lang.schema.catalog import Catalog
 
 _KEPT = 256
+
+
+@lru_cache(_KEPT)
+def signatures(source: str) -> tuple[Signature, ...]:
+    """The signatures of the queries of a file, which no schema changes. Raises InvalidQuery."""
+    return signatures_of(source)
 
 
 class CheckedQueries:

@@ -346,7 +346,7 @@ class Graph(AbstractContextManager["Graph"]):
             idempotency_key,
             actor=self.actor,
             operation="mutate",
-            arguments={"branch": target, "query": text, "name": query_name, "params": values, "if": condition},
+            arguments={**operation.arguments(), "branch": target, "if": condition},
         )
         request = WriteRequest(target, operation, self.actor, checked_message(message), condition, key, idempotency_key)
         return self._mutated(operation, request, write(self._core, request))

@@ -13,11 +13,16 @@ import threading
 from collections.abc import Iterable
 
 from omnigraph.ambient import Clock
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import BranchNotFound
 from omnigraph.manifest.chain import BranchList, HeadState, KnownHead, NoHead, list_branches, resolve_head, seen_again
 from omnigraph.manifest.codec import graph_replaced
+from omnigraph.manifest.commits import clock_skew
 from omnigraph.manifest.keys import branch_folder, check_branch_name
 from omnigraph.store.base import Store
+
+SKEW_EVENT = "the store's time of a head and the time in it are over an hour apart"
+_LOGGER = "omnigraph.heads"
 
 
 class Heads:
@@ -101,7 +106,17 @@ class Heads:
             base = self._uncertain.get(head.branch)
             if base is not None and head.version > base:
                 del self._uncertain[head.branch]
-            return head
+        if known is None or known.version < head.version:
+            self._report_skew(head)
+        return head
+
+    def _report_skew(self, head: KnownHead) -> None:
+        """history.md 2.4. Not of a local file that is younger than its commit: it may be a copy's."""
+        apart = None if head.stored_at is None else clock_skew(head.stored_at, head.manifest)
+        if apart is not None and (apart < 0 or self._store.local_path is None):
+            graph = head.manifest.graph
+            fields = {"graph_id": graph, "branch": head.branch, "version": head.version, "seconds": apart // 1_000_000}
+            log_event(_LOGGER, "warning", SKEW_EVENT, **fields)
 
     def mark_uncertain(self, branch: str, base_version: int) -> None:
         """A publication on this base ended unknown."""

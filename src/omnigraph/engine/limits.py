@@ -1,4 +1,4 @@
-"""Limits of a load (languages.md 15.4): names, defaults, variables. Decides nothing about a particular load."""
+"""Limits of what is written (languages.md 15.4): names, defaults, variables. Decides nothing about a particular write."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LoadLimits:
-    """`line_bytes` of one record; `write_entities` and `write_bytes` of one type, the latter also of all together, in
-    bytes of record lines; `expanded_bytes` of gzip input once expanded. None: no ceiling.
+    """`line_bytes` of one record; `write_entities` and `write_bytes` of one type, the latter also of all together: of a
+    load in bytes of record lines, of a mutation in those of the columns that it writes; `expanded_bytes` of gzip input
+    once expanded. None: no ceiling.
     """
 
     line_bytes: int = 32 * _MIB

@@ -191,7 +191,7 @@ def _identity(store: Store, clock: Clock) -> str:
 def _readable_identity(store: Store) -> str | None:
     try:
         return _standing_identity(store)
-    except (StorageFailure, FormatMismatch):
+    except StorageFailure:
         return None  # it says nothing against the head
 
 
@@ -213,7 +213,7 @@ def _standing_identity(store: Store) -> str | None:
         ) from None
     if written > FORMAT:
         raise FormatMismatch(
-            f"A graph of format {written} is being made here; this program knows formats up to {FORMAT}."
+            f"The graph at this address has format {written}; this program knows formats up to {FORMAT}."
         )
     return graph_id
 

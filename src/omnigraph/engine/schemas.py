@@ -11,6 +11,7 @@ from omnigraph.engine.evidence import staging_begins
 from omnigraph.errors import StorageClass, StorageFailure, StoragePhase
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.catalog_json import catalog_from_json, catalog_to_json, schema_digest
+from omnigraph.manifest.failures import read_failure
 from omnigraph.store.base import Store, StoreError
 
 _FOLDER = "__schema"
@@ -71,8 +72,13 @@ class SchemaStore:
         try:
             return self._store.read(f"{_FOLDER}/{name}").data.decode("utf-8")
         except StoreError as error:
+            if error.cls is not StorageClass.NOT_FOUND:
+                raise read_failure(error.cls, "the schema of this graph") from None
             raise StorageFailure(
-                "The schema of this graph can't be read.", cls=error.cls, phase=StoragePhase.READ
+                "A schema of this graph is missing in storage. Someone must put the graph's files back from a copy.",
+                cls=error.cls,
+                phase=StoragePhase.READ,
+                retry="recover",
             ) from None
         except UnicodeDecodeError:
             raise StorageFailure(

@@ -10,17 +10,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from omnigraph.ambient import random_bytes, ulid
+from omnigraph.engine.checked import signatures
 from omnigraph.engine.constraints import first, value_violation
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.limits import LoadLimits, too_many_entities
+from omnigraph.engine.limits import LoadLimits, too_many_bytes, too_many_entities
 from omnigraph.engine.mutate.deletes import deletion_plan
 from omnigraph.engine.mutate.values import assigned
 from omnigraph.engine.mutate.working import WorkingType
 from omnigraph.engine.plan import Footprint, TypeChange, WritePlan
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.validate import FinalState
-from omnigraph.errors import ConstraintViolation, InvalidRequest
-from omnigraph.lang.query.params import bind_params, choose_query
+from omnigraph.errors import ConstraintViolation, InvalidParams, InvalidQuery, InvalidRequest
+from omnigraph.lang.query.params import bind_params, choose_query, json_value
 from omnigraph.lang.query.parse import parse_file
 from omnigraph.lang.query.typed import Assignment, Delete, Insert, MutationQuery, Update
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
@@ -73,6 +74,20 @@ class MutateOperation:
         if self.query is not None:
             return self.query.name
         return self._query_name or parse_file(self._source).queries[0].name.text
+
+    def arguments(self) -> dict[str, object]:
+        """What is asked for, alike however a door or a caller spells it (interfaces.md 5.4).
+
+        As it was given where text or values are refused: then whoever runs it says why.
+        """
+        name, params = self._query_name, self._params
+        try:
+            signature = choose_query(signatures(self._source), name)
+            bound = bind_params(signature, params, door=self._door)
+        except (InvalidQuery, InvalidParams):
+            return {"query": self._source, "name": name, "params": dict(params)}
+        values = {param: json_value(value) for param, value in bound.items()}
+        return {"query": self._source, "name": signature.name, "params": values}
 
     def chosen(self, snapshot: Snapshot) -> MutationQuery:
         """The query that is run. Raises InvalidQuery, InvalidParams (`P006`), InvalidRequest (`wrong_verb`)."""
@@ -144,8 +159,8 @@ class _Writing:
             return None
         FinalState(self._snapshot, [final for _, final in found]).check()
         changes = tuple(change for change, _ in found)
+        self._check_sizes(changes)
         for change in changes:
-            self._check_size(change)
             self._footprint = self._footprint.with_rows(change, self._snapshot.catalog)
         taken = {type_id: iter(ids) for type_id, ids in inserted.items()}
         ids = tuple(str(next(taken[working.entity.id])) for working in self._order)
@@ -203,8 +218,16 @@ class _Writing:
                 values[target.column] = assigned(entity, target, value)
         return values
 
-    def _check_size(self, change: TypeChange) -> None:
-        rows = 0 if change.rows is None else change.rows.num_rows
-        most = self._limits.write_entities
-        if most is not None and rows > most:
-            raise too_many_entities(change.entity, most, rows)
+    def _check_sizes(self, changes: Iterable[TypeChange]) -> None:
+        """Rows of each type, and the bytes of their columns, of each type and of all."""
+        rows_most, bytes_most = self._limits.write_entities, self._limits.write_bytes
+        total = 0
+        for change in changes:
+            rows, size = (0, 0) if change.rows is None else (change.rows.num_rows, change.rows.nbytes)
+            if rows_most is not None and rows > rows_most:
+                raise too_many_entities(change.entity, rows_most, rows)
+            if bytes_most is not None and size > bytes_most:
+                raise too_many_bytes(change.entity, bytes_most, size)
+            total += size
+        if bytes_most is not None and total > bytes_most:
+            raise too_many_bytes(None, bytes_most, total)

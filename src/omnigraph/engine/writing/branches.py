@@ -17,6 +17,7 @@ from omnigraph.errors import (
     Conflict,
     IdempotencyKeyReused,
     InvalidRequest,
+    LimitExceeded,
     PreconditionFailed,
     ReadSetConflict,
     StoragePhase,
@@ -30,6 +31,9 @@ from omnigraph.manifest.model import CreatedFrom, Idempotency, Manifest
 from omnigraph.manifest.publish import Published
 
 _LOGGER = "omnigraph.branches"
+LIVE_BRANCHES_MAX = 100_000
+"""history.md 1.1."""
+
 _DELETE_ATTEMPTS = 32
 _DESCENDANTS_SHOWN = 20
 
@@ -74,7 +78,7 @@ def create_branch(
         if isinstance(target, KnownHead) and idempotency is not None and idempotency == _creation_key(target):
             return _created(core, target.manifest, from_, actor, replayed=True)  # the life that it made is over
         source = fork_source(core, from_, idempotency)
-        refuse_lookalike(core, name)
+        refuse_branch(core, name)
         state = of_its_own(core, source.manifest, label=base_label(target))
         built = forked(target, state, nonce=random_hex(32), created_from=source.created_from)
         result = publish_version(core, built, target, staged_at=captured_at, kind="branch_create", key=idempotency_key)
@@ -117,9 +121,20 @@ def _created(
     )
 
 
-def refuse_lookalike(core: GraphCore, name: str) -> None:
-    """A name that equals a live one but for case or composition would be confused by people and by file systems."""
-    for other in core.branch_names():
+def refuse_branch(core: GraphCore, name: str) -> None:
+    """One branch too many, or a name that equals a live one but for case or composition, which would be confused by
+    people and by file systems. Raises LimitExceeded, AlreadyExists, StorageFailure.
+    """
+    others = core.branch_names()
+    if len(others) >= LIVE_BRANCHES_MAX and (live := len(core.heads.live())) >= LIVE_BRANCHES_MAX:
+        raise LimitExceeded(
+            f"A graph may have {LIVE_BRANCHES_MAX} live branches. Delete some that are not needed any more.",
+            resource="live_branches",
+            limit=LIVE_BRANCHES_MAX,
+            actual=live + 1,
+            effects="none",
+        )
+    for other in others:
         if other != name and lookalike(other) == lookalike(name):
             state = core.heads.state(other)
             if isinstance(state, KnownHead) and state.live:

@@ -11,7 +11,7 @@ from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.load.operation import LoadOperation
 from omnigraph.engine.reading.interior import of_its_own
-from omnigraph.engine.writing.branches import fork_source, refuse_lookalike
+from omnigraph.engine.writing.branches import fork_source, refuse_branch
 from omnigraph.engine.writing.entry import WriteRequest, Written
 from omnigraph.engine.writing.groups import commit_draft
 from omnigraph.engine.writing.publication import publish_version
@@ -60,7 +60,7 @@ def _forked(
 ) -> Written | None:
     """None if the branch came to be meanwhile."""
     source = fork_source(core, from_, request.idempotency)
-    refuse_lookalike(core, request.branch)
+    refuse_branch(core, request.branch)
     plan = load.plan(core.snapshot(source.manifest))
     if plan is None:
         return Written(None, source.manifest, None)

@@ -18,7 +18,7 @@ from omnigraph.lang.query.results import check_result
 from omnigraph.lang.query.scope import Fresh, Scope
 from omnigraph.lang.query.settings import settings_fault
 from omnigraph.lang.query.syntax import ExplainStatement, ParamSyntax, QueryFile, QuerySyntax, ReadBody
-from omnigraph.lang.query.typed import MutationQuery, Param, ParamDecl, ReadQuery, TypedQuery
+from omnigraph.lang.query.typed import MutationQuery, Param, ParamDecl, ReadQuery, Signature, TypedQuery
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import Scalar, ValueType
 
@@ -59,6 +59,15 @@ def check_query(query: QuerySyntax, catalog: Catalog, source: SourceText) -> Typ
     except Fault as fault:
         raise invalid_query(fault, source, query.name.text) from None
     return typed
+
+
+def signatures(source: str) -> tuple[Signature, ...]:
+    """The signatures of the queries of a source text. Needs no schema; raises `InvalidQuery`."""
+    file = parse_file(source)
+    try:
+        return tuple(Signature(query.name.text, tuple(map(_declared, query.params))) for query in file.queries)
+    except Fault as fault:
+        raise invalid_query(fault, SourceText(file.text), None) from None
 
 
 def _repeated_name(file: QueryFile) -> Fault | None:

@@ -7,20 +7,22 @@ in by the door "python" only, where each becomes what JSON would have said, so t
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from omnigraph.errors import InvalidParams, InvalidQuery
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.natives import from_python
 from omnigraph.lang.query.faults import listing, nearest_name
-from omnigraph.lang.query.typed import Param, ParamDecl, ReadQuery, TypedQuery
-from omnigraph.lang.values import Refused, Value, value_from_json
+from omnigraph.lang.query.typed import Param, ParamDecl, ReadQuery, Signature, TypedQuery
+from omnigraph.lang.values import Refused, Value, date_text, datetime_text, value_from_json
 
 Door = Literal["json", "python"]
+_Query = TypeVar("_Query", bound=TypedQuery | Signature)
 
 
-def choose_query(queries: Sequence[TypedQuery], name: str | None) -> TypedQuery:
+def choose_query(queries: Sequence[_Query], name: str | None) -> _Query:
     """The query of a file that is to run: the one of that name, or without a name the only one.
 
     Raises `InvalidQuery` (`Q004`) if the file holds no query at all, `InvalidParams` (`P006`) if there is none of the
@@ -44,7 +46,7 @@ def choose_query(queries: Sequence[TypedQuery], name: str | None) -> TypedQuery:
     )
 
 
-def bind_params(query: TypedQuery, given: Mapping[str, object], *, door: Door) -> dict[str, Value | None]:
+def bind_params(query: TypedQuery | Signature, given: Mapping[str, object], *, door: Door) -> dict[str, Value | None]:
     """A value for every declared parameter, in order of declaration; absent nullable ones are None.
 
     Raises `InvalidParams`: `P004` for a name that the query does not declare, then for the first parameter at fault
@@ -67,7 +69,20 @@ def bind_params(query: TypedQuery, given: Mapping[str, object], *, door: Door) -
     return bound
 
 
-def _bound(param: ParamDecl, given: Mapping[str, object], query: TypedQuery, door: Door) -> Value | None:
+def json_value(value: Value | None) -> object:
+    """A value in its normal form as JSON spells it: one spelling for all that mean the same."""
+    match value:
+        case tuple():
+            return [json_value(cast("Value | None", item)) for item in value]
+        case dt.datetime():
+            return datetime_text(value)
+        case dt.date():
+            return date_text(value)
+        case _:
+            return value
+
+
+def _bound(param: ParamDecl, given: Mapping[str, object], query: TypedQuery | Signature, door: Door) -> Value | None:
     spelled = param.type.spelling()
     if param.name not in given:
         if param.type.nullable:

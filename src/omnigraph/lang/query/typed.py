@@ -222,6 +222,14 @@ class ParamDecl:
 
 
 @dataclass(frozen=True, slots=True)
+class Signature:
+    """What a query asks of whoever calls it: known from its text alone, whatever the schema."""
+
+    name: str
+    params: tuple[ParamDecl, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReturnItem:
     """`name` is the column name: the alias, else the canonical text without `$`."""
 
