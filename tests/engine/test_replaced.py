@@ -17,10 +17,11 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.lanes import FOLDER as LANES
 from omnigraph.engine.opening import GRAPH_KEY, init_core
 from omnigraph.engine.reading.context import Context
+from omnigraph.engine.reading.selectors import parse_commit_id
 from omnigraph.errors import GraphNotFound, GraphReplaced
 from omnigraph.manifest.codec import from_bytes, to_bytes
 from omnigraph.manifest.keys import version_key
-from omnigraph.store.faults import FaultStore
+from omnigraph.store.faults import FaultStore, Meanwhile, Rule
 from omnigraph.store.open import open_store
 from support.clocks import TickingClock
 
@@ -284,3 +285,30 @@ def test_an_identity_that_can_not_be_read_says_nothing_against_the_graph(tmp_pat
         identity.write_bytes(damage)
     again = omnigraph.open(tmp_path / "g")
     assert (again.id, codes(again)) == (graph.id, ["A"])
+
+
+def slept_through(old: Old) -> None:
+    """Others write twice, a day and an hour pass, and clean-up removes every version of `main` but the newest."""
+    other = omnigraph.open(old.root)
+    add(other, "D")
+    head = parse_commit_id(add(other, "E"))
+    old.clock.advance(25 * 3600.0)
+    open_store(old.root).delete([version_key("main", version) for version in range(1, head.version)])
+
+
+@pytest.mark.parametrize("owner", [False, True])
+def test_who_slept_while_its_version_was_superseded_and_cleaned_up_goes_on_from_the_head(
+    tmp_path: Path, owner: bool
+) -> None:
+    """That version is gone as after a replacement, but the same graph stands there, further on."""
+    old = Old(str(tmp_path / "g"), owner=owner)
+    slept_through(old)
+    add(old.graph, "F")
+    assert codes(old.graph) == codes(omnigraph.open(old.root)) == ["A", "B", "C", "D", "E", "F"]
+
+
+def test_a_read_that_sleeps_between_its_looks_reads_the_head(tmp_path: Path) -> None:
+    old = Old(str(tmp_path / "g"))
+    assert codes(old.graph) == ["A", "B", "C"]
+    old.store.add(Rule(Meanwhile(before=lambda: slept_through(old)), verb="head"))
+    assert codes(old.graph) == ["A", "B", "C", "D", "E"]

@@ -15,7 +15,16 @@ from collections.abc import Iterable
 from omnigraph.ambient import Clock
 from omnigraph.engine.logs import log_event
 from omnigraph.errors import BranchNotFound
-from omnigraph.manifest.chain import BranchList, HeadState, KnownHead, NoHead, list_branches, resolve_head, seen_again
+from omnigraph.manifest.chain import (
+    BranchList,
+    HeadState,
+    KnownHead,
+    NoHead,
+    list_branches,
+    relisted_head,
+    resolve_head,
+    seen_again,
+)
 from omnigraph.manifest.codec import graph_replaced
 from omnigraph.manifest.commits import clock_skew
 from omnigraph.manifest.keys import branch_folder, check_branch_name
@@ -40,10 +49,7 @@ class Heads:
 
     def current(self, branch: str) -> KnownHead:
         """The head of a live branch. Raises BranchNotFound if it never existed or is deleted; StorageFailure."""
-        head = self.state(branch)
-        if isinstance(head, NoHead) or not head.live:
-            raise BranchNotFound(f"There is no branch '{branch}'.")
-        return head
+        return self._live(self.state(branch), branch)
 
     def standing(self, branch: str) -> KnownHead:
         """As `current`, for what is built upon: its object was seen since this was asked, or nobody else can touch it.
@@ -51,14 +57,20 @@ class Heads:
         A read may believe for a moment that what was seen is still there; a write must not. Raises GraphReplaced too.
         """
         asked_at = self._clock.boot_seconds()
-        head = self.current(branch)
+        head = self._live(self.state(branch), branch)
         alone = self.owner and self._store.local_path is None
         if alone or (head.seen_at is not None and head.seen_at > asked_at):
             return head
         seen = seen_again(self._store, head, clock=self._clock)
-        if seen is None:
-            raise graph_replaced(branch)
+        if seen is None:  # this process may have slept while others wrote, and clean-up removed what it knew
+            return self._live(self.adopt(relisted_head(self._store, head, clock=self._clock)), branch)
         return self.adopt(seen)
+
+    @staticmethod
+    def _live(head: HeadState, branch: str) -> KnownHead:
+        if isinstance(head, NoHead) or not head.live:
+            raise BranchNotFound(f"There is no branch '{branch}'.")
+        return head
 
     def state(self, branch: str) -> HeadState:
         """The head, live, deleted or absent."""

@@ -142,7 +142,7 @@ def resolve_head(
     `read_version`; GraphReplaced also if the chain is not the one that `known` is of.
     """
     if known is not None and known.branch == branch:
-        return _probed_head(store, known, clock) or _listed_after(store, known, clock)
+        return _probed_head(store, known, clock) or relisted_head(store, known, clock=clock)
     return _listed_head(store, branch, clock, graph)
 
 
@@ -206,29 +206,31 @@ def _probed_head(store: Store, known: KnownHead, clock: Clock) -> KnownHead | No
         if clock.boot_seconds() - known.known_at >= PROBE_AGE_SECONDS_MAX:
             return None
         if found is None:
-            return replace(head if head is not known else _standing(store, known, asked_at, clock), known_at=asked_at)
+            standing = head if head is not known else _standing(store, known, asked_at, clock)
+            return None if standing is None else replace(standing, known_at=asked_at)
         if found.manifest.base != head.as_base:
             raise graph_replaced(known.branch)
         head = _seen(found, known.known_at, asked_at)
     return None
 
 
-def _standing(store: Store, known: KnownHead, asked_at: float, clock: Clock) -> KnownHead:
+def _standing(store: Store, known: KnownHead, asked_at: float, clock: Clock) -> KnownHead | None:
     """The known head, once it was seen lately enough: on a local root now, where a look costs next to nothing.
 
-    The look comes *after* nothing was found above: a version that is there now was there then, too.
+    The look comes *after* nothing was found above: a version that is there now was there then, too. None if it is not
+    there: this process may have slept between the two, so that it was superseded and cleaned up.
     """
     lately = known.seen_at is not None and asked_at - known.seen_at <= SEEN_SECONDS_MAX
     if lately and store.local_path is None:
         return known
-    seen = seen_again(store, known, clock=clock)
-    if seen is None:
-        raise graph_replaced(known.branch)
-    return seen
+    return seen_again(store, known, clock=clock)
 
 
-def _listed_after(store: Store, known: KnownHead, clock: Clock) -> KnownHead:
-    """The head by a LIST, which can't be below one that was known, nor another of its number."""
+def relisted_head(store: Store, known: KnownHead, *, clock: Clock) -> KnownHead:
+    """The head by a LIST, which can't be below one that was known, nor another of its number.
+
+    For whoever misses the known one: it may have been superseded and cleaned up. Raises as `resolve_head`.
+    """
     for _ in range(_LISTINGS_MAX):
         found = _listed_head(store, known.branch, clock, known.manifest.graph)
         if isinstance(found, KnownHead) and found.version >= known.version:
