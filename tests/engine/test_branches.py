@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from omnigraph.errors import (
     SnapshotNotFound,
 )
 from omnigraph.query.residency import MemoryBudget, Residency
+from support.faulty import Faulty
 
 SCHEMA = "node Port { code: String @key  name: String? } edge Ferry: Port -> Port { line: String? }"
 
@@ -263,6 +265,19 @@ def test_the_same_key_is_replayed_for_branches(graph: Graph) -> None:
     assert (again.base_commit_id, again.life) == (first.base_commit_id, first.life)
     with pytest.raises(omnigraph.errors.IdempotencyKeyReused):
         graph.branches.create("b", from_=first.base_commit_id, idempotency_key="k")
+
+
+def test_an_outcome_look_up_shows_an_owner_the_branch_that_was_made_behind_its_back(tmp_path: Path) -> None:
+    """Storage is the truth: a version above the head in memory makes the owner ask, one without commits too."""
+    root = str(tmp_path / "g")
+    omnigraph.init(root, schema=SCHEMA).branches.create("b")
+    owner = Faulty(root).graph
+    owner.branches.delete("b")
+    omnigraph.open(root).branches.create("b")
+    with pytest.raises(BranchNotFound):
+        add(owner.on("b"), "A")
+    assert owner.commits.outcome(f"b@3-{'0' * 16}").outcome == "superseded"
+    assert add(owner.on("b"), "A").startswith("b@4-")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a//b", " main", "__main", "\ud800"], ids=ascii)

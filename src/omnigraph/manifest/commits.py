@@ -63,10 +63,14 @@ CommitFate = CommitPublished | CommitReclaimed | CommitSuperseded | CommitUndete
 
 @dataclass(frozen=True, slots=True)
 class CommitLookup:
-    """The fate, and the head if it had to be resolved: one above the head in memory makes its owner look again."""
+    """The fate, and the head if it had to be resolved: one above the head in memory makes its owner look again.
+
+    `above_head`: an object lies under the version, and the head is lower. No stray does that, so the head is out of date.
+    """
 
     fate: CommitFate
     head: HeadState | None = None
+    above_head: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ def _looked_up(
         return CommitLookup(_fate_in(stored, commit_id))
     head = head_of(branch)
     if isinstance(head, NoHead) or head.version < version:
-        return CommitLookup(CommitUndetermined("version_absent"), head)
+        return CommitLookup(CommitUndetermined("version_absent"), head, above_head=stored is not None)
     if stored is not None and _counts(store, history, stored, head):
         return CommitLookup(_fate_in(stored, commit_id), head)
     record = history.find(head.manifest.lineage, commit_id)

@@ -83,7 +83,14 @@ def parse_commit_id(text: str) -> CommitId:
 
 def fate_of(core: GraphCore, commit_id: CommitId) -> CommitLookup:
     """What became of a commit. Whatever it shows of the branch's head is remembered."""
-    looked = look_up(core.store, core.history, commit_id, head_of=core.heads.state, graph=core.graph_id)
+
+    def look() -> CommitLookup:
+        return look_up(core.store, core.history, commit_id, head_of=core.heads.state, graph=core.graph_id)
+
+    looked = look()
+    if looked.above_head:
+        core.heads.shown(commit_id.branch, commit_id.version)
+        looked = look()
     match looked:
         case CommitLookup(head=KnownHead() as head):
             return replace(looked, head=core.heads.adopt(head))
