@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from omnigraph.cluster.ownership import cluster_of, shared
 from omnigraph.engine.arguments import Source
+from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.graph import Graph, init_graph, open_graph
 
 __all__ = ["init", "open"]
@@ -42,6 +43,7 @@ def open(
     return graph
 
 
+@definite_failures()
 def init(
     uri: str | PathLike[str],
     *,

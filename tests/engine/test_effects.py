@@ -117,6 +117,30 @@ def test_a_refused_write_had_no_effects(root: str, write: Callable[[Graph], Any]
     assert caught.value.effects == "none"
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda place: omnigraph.init(place / "g", schema="node"),
+        lambda place: omnigraph.init(place / "g", schema=place / "nowhere.pg"),
+        lambda place: omnigraph.init(place / "g", schema=SCHEMA),
+    ],
+    ids=["a bad schema", "no schema", "a graph is there"],
+)
+def test_a_graph_that_was_not_made_had_no_effects(root: str, make: Callable[[Path], Any]) -> None:
+    with pytest.raises(OmnigraphError) as caught:
+        make(Path(root).parent)
+    assert caught.value.effects == "none"
+
+
+def test_a_graph_whose_place_can_not_be_read_was_not_made(root: str) -> None:
+    for version in Path(root, "__manifest", "main").iterdir():
+        version.chmod(0o644)
+        version.write_bytes(b"no manifest")
+    with pytest.raises(StorageFailure) as caught:
+        omnigraph.init(root, schema=SCHEMA)
+    assert (caught.value.phase, caught.value.effects) == ("read", "none")
+
+
 def test_a_failed_read_says_nothing_of_effects(root: str) -> None:
     with pytest.raises(BranchNotFound) as caught:
         omnigraph.open(root).query("query q() { match { $p: Port } return { $p.code } }", branch="nowhere")

@@ -79,6 +79,24 @@ def test_a_schema_nested_without_end_is_damaged(graph: Graph, damage: bytes) -> 
 
 
 @pytest.mark.parametrize(
+    "damage",
+    [b"node Port { code: String @key }", b"", b"node Port { code: String @key  depth: I64?  hull: Vector(2001)? }"],
+)
+def test_a_schema_text_that_is_not_the_accepted_one_is_damaged_and_nothing_is_compared_with_it(
+    graph: Graph, damage: bytes
+) -> None:
+    (text,) = Path(graph.uri, "__schema").glob("*.pg")
+    text.chmod(0o644)
+    text.write_bytes(damage)
+    with pytest.raises(StorageFailure) as caught:
+        _ = omnigraph.open(graph.uri).schema.source
+    assert (caught.value.cls, caught.value.phase) == ("corrupt", "read")
+    with pytest.raises(StorageFailure) as caught:
+        omnigraph.open(graph.uri).schema.apply(SCHEMA + " node New { k: String @key }")
+    assert (caught.value.cls, caught.value.effects) == ("corrupt", "none")
+
+
+@pytest.mark.parametrize(
     "identity",
     [
         DEEP,

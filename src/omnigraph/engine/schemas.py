@@ -59,12 +59,18 @@ class SchemaStore:
             return self._catalogs.setdefault(digest, catalog)
 
     def source(self, digest: str) -> str:
-        """The schema text as it was accepted. Raises StorageFailure (phase read)."""
+        """The schema text as it was accepted: text and catalog have the digest that names them.
+
+        One GET when it is not known yet, after the catalog. Raises StorageFailure (phase read).
+        """
         with self._lock:
             known = self._sources.get(digest)
         if known is not None:
             return known
+        catalog = self.catalog(digest)
         text = self._read(f"{digest}.pg")
+        if schema_digest(text, catalog) != digest:  # half a text may be a schema, too: one of fewer types
+            raise StorageFailure("The schema in storage is damaged.", cls=StorageClass.CORRUPT, phase=StoragePhase.READ)
         with self._lock:
             return self._sources.setdefault(digest, text)
 
