@@ -28,9 +28,8 @@ format: setup ## write what lint would ask for
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-faults: setup ## fault schedules and random histories at length (SEEDS=n, FIRST=seed)
-	OMNIGRAPH_FAULT_SEEDS=$(or $(SEEDS),1000) OMNIGRAPH_FAULT_FIRST=$(or $(FIRST),0) OMNIGRAPH_DEEP_SCHEDULES=1 \
-		$(BIN)/pytest -n $(JOBS) --timeout 0 tests/faults tests/manifest/test_publish_schedules.py
+faults: setup ## the fault laboratory at length, half an hour (SHARE=0.1: a tenth; FIRST=number of one that failed: it alone)
+	@PYTHONPATH=tests $(BIN)/python -m faults --jobs $(JOBS) $(if $(SHARE),--share $(SHARE)) $(if $(FIRST),--first $(FIRST))
 
 bench: setup ## count requests, compare with other engines, write docs/benchmarks.md (DATA=folder of all WordNet; QUICK=1: small, writes nothing)
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)")

@@ -1,33 +1,41 @@
 """Random histories of several writers on one root under storage faults, and what must hold whatever happened.
 
-Each writer is an engine of its own (as if in a process of its own) whose requests go through a script of faults. A write
-says "done", "not done" or "unknown"; afterwards the faults are healed, late requests land, and a fresh engine judges what
-storage holds by the invariants of storage.md 9.
+Each writer is an engine of its own (as if in a process of its own) whose requests go through a script of faults; in every
+fourth history they are threads of one that owns the root, as in a server. What each of them is told is kept by label;
+afterwards the faults are healed, late requests land, and what storage holds is judged by replaying the chain on a model.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from typing import Any
 
-import omnigraph
-from omnigraph.engine.graph import Graph
-from omnigraph.engine.opening import open_core
-from omnigraph.engine.reading.context import Context
-from omnigraph.errors import (
-    AlreadyExists,
-    BranchNotFound,
-    ConstraintViolation,
-    KeyConflict,
-    NotAvailable,
-    OmnigraphError,
-    OutcomeUnknown,
-    ReadSetConflict,
-    StorageClass,
-    StorageFailure,
+from faults.lab import (
+    HOUR,
+    Answer,
+    Definite,
+    Done,
+    Doubt,
+    Interrupted,
+    Stopped,
+    answer_of,
+    by_itself,
+    shown,
+    told,
 )
-from omnigraph.manifest.chain import NoHead, read_version, resolve_head
+from faults.oracle import SCHEMA, Deed, Model, accepted, also, gone, marked, nothing, only, put
+from faults.reading import rows_read, shown_types
+from faults.truth import Contents, Held, States, Violation, check_parents, held, judge, require
+from faults.witness import Witness
+from faults.worlds import BEGAN_US
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.opening import init_core, open_core
+from omnigraph.engine.reading.context import Context
+from omnigraph.errors import OmnigraphError, StorageClass
+from omnigraph.manifest.ids import CommitId
 from omnigraph.store.faults import (
     Damage,
     FailCondition,
@@ -36,50 +44,58 @@ from omnigraph.store.faults import (
     LandLate,
     LoseAfter,
     LoseBefore,
+    Meanwhile,
     Refuse,
     Rule,
     Throttle,
 )
 from omnigraph.store.open import open_store
+from omnigraph.tables.store import TableStore
 from support.clocks import SteppingClock
+from support.faulty import MANIFEST
+from support.grouping import Together
 
-SCHEMA = "node Port { code: String @key  mark: String? } edge Ferry: Port -> Port { mark: String? }"
-
-_DEFINITE = (ReadSetConflict, KeyConflict, ConstraintViolation, BranchNotFound, AlreadyExists, NotAvailable)
 _ON_CREATE: tuple[Fault, ...] = (
     LoseBefore(),
     LoseAfter(),
     Throttle(),
     FailCondition(),
+    FailCondition(landed=True),
     Refuse(),
     Refuse(StorageClass.CONNECTION, sent=False),
     LandLate(after=2),
     LandLate(after=9),
+    LandLate(after=60),
 )
 _ON_ANY: tuple[Fault, ...] = (
     Throttle(),
     LoseAfter(),
     Refuse(StorageClass.SERVER_ERROR),
+    Damage("flipped"),
     Damage("half"),
     Damage("empty"),
 )
+_KINDS = (
+    "port port note ferry leg update delete load merge-rows overwrite fork fork-load merge remove schema"
+    " crowd crowd repeat repeat look read"
+).split()
+_IN_A_CROWD = ("port", "port", "note", "ferry", "leg", "update", "load")
+_NESTED = ("port", "note", "ferry", "update", "delete", "load", "schema", "fork", "remove", "repeat")
 
-
-@dataclass
-class Told:
-    """What writers were told of their writes, by the mark each one left."""
-
-    done: dict[str, str] = field(default_factory=dict[str, str])  # mark -> commit
-    refused: set[str] = field(default_factory=set[str])
-    unknown: set[str] = field(default_factory=set[str])
+Work = Callable[[Graph, str | None], Any]
 
 
 class Writer:
-    def __init__(self, root: str, number: int) -> None:
+    """One engine, or a handle on the one that all share."""
+
+    def __init__(self, number: int, root: str, witness: Witness, clock: SteppingClock, shared: Writer | None) -> None:
         self.name = f"w{number}"
-        self.store = FaultStore(open_store(root))
-        self.clock = SteppingClock(now_us=2_000_000_000_000_000 + number)
-        self.graph = Graph(Context(open_core(root, store=self.store, clock=self.clock), actor=self.name))
+        if shared is None:
+            self.store = FaultStore(witness, clock=clock)
+            self.core = by_itself(open_core(root, store=self.store, clock=clock))
+        else:
+            self.store, self.core = shared.store, shared.core
+        self.graph = Graph(Context(self.core, actor=self.name))
 
 
 class History:
@@ -88,140 +104,389 @@ class History:
     def __init__(self, root: str, seed: int) -> None:
         self._draw = random.Random(seed)
         self._root = root
-        self.told = Told()
+        self._clock = SteppingClock(now_us=BEGAN_US)
+        self.witness = Witness(open_store(root), self._clock, BEGAN_US)
+        self.served = seed % 4 == 3
         self.steps: list[str] = []
-        first = omnigraph.init(root, schema=SCHEMA)
-        first.mutate('query m() { insert Port { code: "A" } insert Port { code: "B" } }')
-        self._writers = [Writer(root, number) for number in range(self._draw.randint(2, 4))]
+        self.deeds: dict[str, Deed] = {}
+        self.answers: dict[str, Answer] = {}
+        self._works: dict[str, tuple[str, Work, str, str]] = {}  # label -> branch, work, key, writer's name
+        self._said: dict[str, str] = {}  # commit id -> what a look-up said that is final
+        self._attempted: list[str] = []
+        self._branches = ["main"]
+        self._codes = ["A", "B"]
+        self._count = 0
+        self._nested = 0
+        self._began(init_core(root, SCHEMA, store=self.witness, clock=self._clock))
+        writers = self._draw.randint(2, 4)
+        first = Writer(0, root, self.witness, self._clock, None)
+        if self.served:
+            first.core = by_itself(open_core(root, store=first.store, clock=self._clock, owner=True))
+            first.graph = Graph(Context(first.core, actor=first.name))
+        others = [Writer(n, root, self.witness, self._clock, first if self.served else None) for n in range(1, writers)]
+        self.writers = [first, *others]
+
+    def _began(self, core: GraphCore) -> None:
+        graph = Graph(Context(by_itself(core), actor="maker"))
+        text = 'query m() { insert Port { code: "A" } insert Port { code: "B" } }'
+        graph.mutate(text, message="beginning")
+        self.deeds["beginning"] = also(put("Port", code="A"), put("Port", code="B"))
+        self.answers["beginning"] = Done(graph.head.graph_commit_id)
+
+    # --- steps
 
     def run(self, steps: int) -> None:
-        for number in range(steps):
-            writer = self._draw.choice(self._writers)
+        for _ in range(steps):
+            writer = self._draw.choice(self.writers)
             self._maybe_fault(writer)
-            self._write(writer, f"{writer.name}-{number}")
+            self._step(writer, self._draw.choice(_KINDS))
+            writer.store.heal()
             if self._draw.random() < 0.2:
-                writer.clock.advance(self._draw.choice([1.0, 700.0]))
-        for writer in self._writers:
+                self._clock.advance(self._draw.choice([1.0, 1.0, 700.0, 13 * HOUR]))
+        for writer in self.writers:
             writer.store.heal()
             writer.store.release()
 
     def _maybe_fault(self, writer: Writer) -> None:
-        if self._draw.random() < 0.55:
+        if self._draw.random() < 0.5:
             fault = self._draw.choice(_ON_CREATE)
             times = self._draw.choice([1, 1, 2, 5, 6])
-            writer.store.add(Rule(fault, verb="create", key="__manifest/", times=times))
+            writer.store.add(Rule(fault, verb="create", key=MANIFEST, times=times))
         elif self._draw.random() < 0.3:
             ordinal = len(writer.store.requests) + self._draw.randint(1, 6)
             fault = self._draw.choice(_ON_ANY)
-            verb = "read" if isinstance(fault, Damage) else None
-            writer.store.add(Rule(fault, ordinal=ordinal, verb=verb))
+            writer.store.add(Rule(fault, ordinal=ordinal, verb="read" if isinstance(fault, Damage) else None))
+        if self._draw.random() < 0.3:
+            self._maybe_meanwhile(writer)
 
-    def _write(self, writer: Writer, mark: str) -> None:
-        kind = self._draw.choice(["port", "port", "ferry", "ferry", "update", "load", "fork", "merge"])
-        graph = writer.graph
-        try:
-            commit = self._attempt(graph, kind, mark)
-        except OutcomeUnknown as error:
-            must(error.effects == "unknown", "an unknown outcome said otherwise")
-            self.told.unknown.add(mark)
-            said = "unknown"
-        except StorageFailure as error:
-            must(error.effects in (None, "none"), f"{kind}: a failed request said {error.effects}")
-            self.told.refused.add(mark)
-            said = f"failed ({error.cls}, {error.phase})"
-        except _DEFINITE as error:
-            self.told.refused.add(mark)
-            said = f"refused ({error.code})"
+    def _maybe_meanwhile(self, writer: Writer) -> None:
+        """Another writer's whole step in the middle of a request of this one, or this one is interrupted there."""
+        ordinal = len(writer.store.requests) + self._draw.randint(1, 5)
+        before = self._draw.random() < 0.6
+        if self._draw.random() < 0.15:
+            happens: Callable[[], None] = _interrupted
+        elif self.served:
+            return  # a thread can't wait for another in the middle of its own publication
         else:
-            said = f"done {commit}"
-            if commit is not None and kind not in ("fork", "merge"):
-                self.told.done[mark] = commit
-        writer.store.heal()
-        self.steps.append(f"{writer.name} {kind} {mark}: {said}")
+            other = self._draw.choice([each for each in self.writers if each is not writer])
+            kind = self._draw.choice(_NESTED)
+            happens = lambda: self._nest(other, kind)  # noqa: E731
+        fault = Meanwhile(before=happens if before else None, after=None if before else happens)
+        writer.store.add(Rule(fault, ordinal=ordinal))
 
-    def _attempt(self, graph: Graph, kind: str, mark: str) -> str | None:
-        result: object
+    def _nest(self, writer: Writer, kind: str) -> None:
+        if self._nested:
+            return
+        self._nested += 1
+        try:
+            self._step(writer, kind)
+        finally:
+            self._nested -= 1
+
+    def _step(self, writer: Writer, kind: str) -> None:
+        self._count += 1
+        label = f"{writer.name}-{self._count}"
+        branch = self._draw.choice(self._branches) if self._draw.random() < 0.4 else "main"
+        match kind:
+            case "crowd":
+                self._crowd(writer)
+            case "repeat":
+                self._repeat(writer)
+            case "look":
+                self._look(writer)
+            case "read":
+                self._read(writer, branch)
+            case "fork":
+                self._fork(writer, f"b{self._count}")
+            case "remove":
+                self._remove(writer)
+            case _:
+                branch, deed, work = self._write(kind, label, branch, writer)
+                self._ask(writer, label, branch, deed, work)
+
+    def _ask(self, writer: Writer, label: str, branch: str, deed: Deed, work: Work) -> None:
+        key = f"k-{label}"
+        self.deeds[label] = deed
+        self._works[label] = branch, work, key, writer.name
+        self._take(label, told(lambda: work(writer.graph, key)))
+
+    def _take(self, label: str, answer: Answer) -> None:
+        before = self.answers.get(label)
+        self.steps.append(f"{'    ' * self._nested}{label} on '{self._works[label][0]}': {shown(answer)}")
+        if isinstance(answer, Doubt) and answer.commit is not None:
+            self._attempted.append(answer.commit)
+        if isinstance(answer, Done) and answer.commit is not None:
+            self._attempted.append(answer.commit)
+        kept = isinstance(before, Done) and not isinstance(answer, Done)
+        # a repeat that was refused takes nothing from an earlier doubt
+        kept |= isinstance(before, Doubt | Stopped) and isinstance(answer, Definite)
+        if not kept:
+            self.answers[label] = answer
+
+    # --- kinds of write
+
+    def _write(self, kind: str, label: str, branch: str, writer: Writer) -> tuple[str, Deed, Work]:
         match kind:
             case "port":
-                result = graph.mutate("query m($m: String) { insert Port { code: $m, mark: $m } }", m=mark)
-            case "ferry":
-                text = 'query m($m: String) { insert Ferry { from: "A", to: "B", mark: $m } }'
-                result = graph.mutate(text, m=mark)
+                self._codes.append(label)
+                text = "query m($m: String) { insert Port { code: $m, mark: $m } }"
+                return branch, put("Port", code=label, mark=label), _mutation(text, label, branch)
+            case "note":
+                text = "query m($m: String) { insert Note { text: $m } }"
+                return branch, put("Note", text=label), _mutation(text, label, branch)
+            case "ferry" | "leg":
+                name = kind.capitalize()
+                text = f'query m($m: String) {{ insert {name} {{ from: "A", to: "B", mark: $m }} }}'
+                return branch, put(name, **{"from": "A", "to": "B", "mark": label}), _mutation(text, label, branch)
             case "update":
-                text = 'query m($m: String) { update Port set { mark: $m } where code = "A" insert Ferry { from: "A", to: "B", mark: $m } }'
-                result = graph.mutate(text, m=mark)
+                text = 'query m($m: String) { update Port set { mark: $m } where code = "A" insert Note { text: $m } }'
+                return branch, also(marked("A", label), put("Note", text=label)), _mutation(text, label, branch)
+            case "delete":
+                code = self._draw.choice(self._codes[2:]) if len(self._codes) > 2 else "none"
+                return (
+                    branch,
+                    gone(code),
+                    _mutation(f'query m() {{ delete Port where code = "{code}" }}', label, branch),
+                )
+            case "schema":
+                return branch, *_schema(label, branch, writer)
+            case "merge":
+                source = self._draw.choice(self._branches)
+                delete = self._draw.random() < 0.5
+                return (
+                    "main",
+                    nothing,
+                    lambda graph, key: graph.branches.merge(
+                        source, "main", delete_branch=delete, message=label, idempotency_key=key
+                    ),
+                )
+            case "fork-load":
+                name = self._draw.choice([f"b{self._count}", *self._branches[1:]])
+                if name not in self._branches:
+                    self._branches.append(name)
+                return name, *self._load(label, name, "append", from_="main")
             case "load":
-                rows = [{"edge": "Ferry", "from": "B", "to": "A", "data": {"mark": mark}}]
-                result = graph.load(rows, mode="append", progress=False)
-            case "fork":
-                graph.branches.create(f"b/{mark}")
-                return None
+                return branch, *self._load(label, branch, "append")
+            case "merge-rows":
+                return branch, *self._load(label, branch, "merge")
+            case "overwrite":
+                rows = [{"type": "Note", "data": {"text": label}}]
+                return branch, only("Note", {"text": label}), _loaded(rows, "overwrite", label, branch)
             case _:
-                return None
-        commit = getattr(result, "commit", None)
-        return None if commit is None else str(commit)
+                raise AssertionError(kind)
+
+    def _load(self, label: str, branch: str, mode: str, from_: str | None = None) -> tuple[Deed, Work]:
+        self._codes.append(label)
+        rows: list[dict[str, Any]] = [
+            {"type": "Port", "data": {"code": label, "mark": label}},
+            {"edge": "Ferry", "from": label, "to": "A", "data": {"mark": label}},
+        ]
+        deed = also(put("Port", code=label, mark=label), put("Ferry", **{"from": label, "to": "A", "mark": label}))
+        if mode == "merge":
+            rows.append({"type": "Port", "data": {"code": "B", "mark": label}})
+            deed = also(deed, put("Port", code="B", mark=label))
+        return deed, _loaded(rows, mode, label, branch, from_)
+
+    # --- steps of other kinds
+
+    def _crowd(self, writer: Writer) -> None:
+        """Several threads of one engine, of which all but the first wait for its publication."""
+        works: list[Callable[[], Any]] = []
+        labels: list[str] = []
+        for _ in range(self._draw.randint(2, 4)):
+            self._count += 1
+            label = f"{writer.name}-{self._count}"
+            branch, deed, work = self._write(self._draw.choice(_IN_A_CROWD), label, "main", writer)
+            self.deeds[label] = deed
+            self._works[label] = branch, work, f"k-{label}", writer.name
+            works.append(lambda work=work, label=label: work(writer.graph, f"k-{label}"))
+            labels.append(label)
+        done = Together(writer, lambda: told(works[0]), works[1:])
+        self.steps.append(f"{'    ' * self._nested}together:")
+        self._take(labels[0], done.first)
+        for label, result in zip(labels[1:], done.results, strict=True):
+            self._take(label, answer_of(result))
+
+    def _repeat(self, writer: Writer) -> None:
+        """The same request under the same key, through another engine, by the same client."""
+        unsettled = [label for label in self._works if not isinstance(self.answers.get(label), Done)]
+        label = self._draw.choice(unsettled or list(self._works) or [""])
+        if not label or label not in self.answers:
+            return
+        _, work, key, name = self._works[label]
+        before = self.answers[label]
+        handle = Graph(Context(writer.core, actor=name))
+        answer = told(lambda: work(handle, key))
+        self.steps.append(f"{'    ' * self._nested}{writer.name} repeats {label}:")
+        if isinstance(before, Done) and isinstance(answer, Done) and before.commit and answer.commit:
+            same_life = self._life_of(before.commit) == self._life_of(answer.commit)
+            require(
+                answer.commit == before.commit or not same_life,
+                f"{label} was {before.commit} and is answered {answer.commit} under its key",
+            )
+        self._take(label, answer)
+
+    def _life_of(self, commit_id: str) -> tuple[str, int]:
+        parsed = CommitId.parse(commit_id)
+        chain = held(self.witness).chains[parsed.branch]
+        return parsed.branch, chain[parsed.version - 1].manifest.life
+
+    def _look(self, writer: Writer) -> None:
+        if not self._attempted:
+            return
+        commit = self._draw.choice(self._attempted[-6:])
+        answer = told(lambda: writer.graph.commits.outcome(commit), reads=True)
+        if not isinstance(answer, Done):
+            return
+        said = answer.value.outcome
+        there = held(self.witness).named(commit) is not None
+        self.steps.append(f"{'    ' * self._nested}{writer.name} looks {commit} up: {said}")
+        require(said != "published" or there, f"{commit} is called published and is in no chain")
+        require(said != "superseded" or not there, f"{commit} is called superseded and is in the chain")
+        if said != "undetermined":
+            require(self._said.setdefault(commit, said) == said, f"{commit} is {said} and was {self._said[commit]}")
+
+    def _read(self, writer: Writer, branch: str) -> None:
+        answer = told(lambda: rows_read(writer.graph, branch), reads=True)
+        if isinstance(answer, Done):
+            found = held(self.witness)
+            states = self._states(found, branch)
+            allowed = [shown_types(model) for model in states[-4:]]  # others may have written between its three queries
+            self.steps.append(f"{'    ' * self._nested}{writer.name} reads '{branch}'")
+            for name in ("Port", "Note", "Ferry"):
+                seen = answer.value.get(name, ())
+                require(any(seen == each.get(name, ()) for each in allowed), f"'{branch}': {name} is read as {seen}")
+
+    def _states(self, found: Held, branch: str) -> list[Model]:
+        replay = States(found, self.deeds, {})
+        states: list[Model] = []
+        last: Model | None = None
+        for version in found.chains.get(branch, []):
+            last = replay.of(version, last)
+            states.append(last)
+        return states
+
+    def _fork(self, writer: Writer, name: str) -> None:
+        source = self._draw.choice(self._branches)
+        answer = told(lambda: writer.graph.branches.create(name, from_=source, idempotency_key=f"k-{name}"))
+        self._branches.append(name)
+        self.steps.append(f"{'    ' * self._nested}{writer.name} makes '{name}' from '{source}': {shown(answer)}")
+        made = held(self.witness).head(name) is not None
+        if isinstance(answer, Done):
+            require(made, f"'{name}' was made and is not there")
+
+    def _remove(self, writer: Writer) -> None:
+        if len(self._branches) == 1:
+            return
+        name = self._draw.choice(self._branches[1:])
+        answer = told(lambda: writer.graph.branches.delete(name))
+        self.steps.append(f"{'    ' * self._nested}{writer.name} deletes '{name}': {shown(answer)}")
+        head = held(self.witness).head(name)
+        if isinstance(answer, Done) and not self._nested:
+            require(head is not None, f"'{name}' was deleted and never was")
+
+    # --- what must hold
+
+    def judge(self) -> None:
+        """Raises AssertionError if an invariant is broken."""
+        found = held(self.witness)
+        check_parents(found)
+        contents = Contents(self.witness, TableStore(self.witness))
+        judge(found, States(found, self.deeds, {}), contents)
+        lives = _lives(found)
+        for label, answer in self.answers.items():
+            times = {life: n for (name, life), n in lives.items() if name == label}
+            require(max(times.values(), default=0) <= 1, f"{label} is there twice in one life of a branch")
+            match answer:
+                case Done(commit):
+                    require(commit is None or found.named(commit) is not None, f"{label}: {commit} is in no chain")
+                case Definite():
+                    require(not times, f"{label} was refused and is there")
+                case Doubt() | Stopped():
+                    pass
+        for commit, said in self._said.items():
+            there = found.named(commit) is not None
+            require(there == (said == "published"), f"{commit} was called {said}")
+
+    def go_on(self) -> None:
+        """After the faults: what is in doubt is settled under its key, and every writer's next write succeeds, without
+        anything being restarted.
+        """
+        for label, answer in list(self.answers.items()):
+            if isinstance(answer, Doubt | Stopped) and label in self._works:
+                branch, work, key, name = self._works[label]
+                if branch == "main":
+                    handle = Graph(Context(self._draw.choice(self.writers).core, actor=name))
+                    self._take(label, told(lambda work=work, handle=handle, key=key: work(handle, key)))
+        for place, writer in enumerate(self.writers):
+            label = f"after-{place}"
+            self.deeds[label] = put("Buoy", code=label, mark=label)
+            text = "query m($m: String) { insert Buoy { code: $m, mark: $m } }"
+            try:
+                done = writer.graph.mutate(text, m=label, message=label)
+            except OmnigraphError as error:
+                raise Violation(f"the next write of {writer.name} fails: {error.code} ({error})") from error
+            assert done.commit is not None
+            self.answers[label] = Done(done.commit.graph_commit_id)
+        self.judge()
+
+    def shown(self) -> str:
+        """The steps, and what the store holds."""
+        lines = ["steps:", *(f"  {step}" for step in self.steps), "the store held:"]
+        try:
+            lines.append(held(self.witness).shown())
+        except Violation as violation:
+            lines.append(f"  no chain: {violation}")
+        return "\n".join(lines)
 
 
-def must(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise AssertionError(otherwise)
+def _lives(found: Held) -> Counter[tuple[str, tuple[str, int]]]:
+    """How often each label is in each life of each branch."""
+    return Counter(
+        (commit.message or "", (branch, version.manifest.life))
+        for branch, chain in found.chains.items()
+        for version in chain
+        for commit in version.manifest.commits
+    )
 
 
-def judge(root: str, told: Told) -> None:
-    """Raises AssertionError with what storage holds if an invariant is broken."""
-    graph = omnigraph.open(root)
-    log = [commit.graph_commit_id for commit in graph.commits.list()]
-    assert len(log) == len(set(log)), "a commit stands twice in the log"
-    ports = graph.query("query q() { match { $p: Port } return { $p.code as c, $p.mark as m } }")
-    ferries = graph.query("query q() { match { $a $f:ferry $b } return { $f.mark as m } }")
-    assert max(Counter(ports["c"]).values()) == 1, "two rows have one key"
-    marks = Counter(row["m"] for row in ferries)
-    marks.update(code for code in ports["c"] if code not in ("A", "B"))
-    for mark, commit in told.done.items():
-        assert marks[mark] == 1, f"{mark} was acknowledged and stands {marks[mark]} times"
-        assert log.count(commit) == 1, f"the commit of {mark} is not in the log"
-    for mark in told.refused:
-        assert marks[mark] == 0, f"{mark} was refused and stands"
-    for mark in told.unknown:
-        assert marks[mark] <= 1, f"{mark} is unknown and stands {marks[mark]} times"
-    strangers = set(marks) - set(told.done) - told.unknown
-    assert not strangers, f"nobody wrote {strangers}"
-    _judge_chain(root, graph)
+def _mutation(text: str, label: str, branch: str) -> Work:
+    params = {"m": label} if "$m" in text else {}
+    return lambda graph, key: graph.mutate(text, params, branch=branch, message=label, idempotency_key=key)
 
 
-def _judge_chain(root: str, graph: Graph) -> None:
-    store, core = open_store(root), graph.core
-    head = resolve_head(store, "main", clock=core.clock)
-    assert not isinstance(head, NoHead)
-    expected = None
-    for version in range(head.version, 0, -1):
-        stored = read_version(store, "main", version)
-        assert stored is not None, f"version {version} is missing"
-        assert expected in (None, stored.sha256), f"version {version} is not what the next one follows"
-        base = stored.manifest.base
-        assert (base is None) == (version == 1)
-        expected = None if base is None else base.sha256
-        for entry in stored.manifest.types.values():
-            if entry.pin is not None:
-                table = core.tables.open(entry.pin)
-                assert table.rows == entry.rows, f"{entry.name} at {version}: {table.rows} rows, {entry.rows} said"
+def _loaded(rows: list[dict[str, Any]], mode: Any, label: str, branch: str, from_: str | None = None) -> Work:
+    return lambda graph, key: graph.load(
+        rows, mode=mode, branch=branch, from_=from_, message=label, idempotency_key=key, progress=False
+    )
 
 
-def go_on(history: History, root: str) -> None:
-    """After the faults: every writer's next write succeeds, without anything being restarted."""
-    for place, writer in enumerate(history._writers):
-        mark = f"after-{place}"
-        result = writer.graph.mutate("query m($m: String) { insert Port { code: $m, mark: $m } }", m=mark)
-        assert result.commit is not None
-        history.told.done[mark] = str(result.commit)
-    judge(root, history.told)
-
-
-def shown(history: History, root: str) -> str:
-    """The steps, and what the store holds, for a failing run."""
+def _schema(label: str, branch: str, writer: Writer) -> tuple[Deed, Work]:
+    """One more type, on top of the text as the writer sees it."""
     try:
-        graph = omnigraph.open(root)
-        log = "\n".join(f"  {c.graph_commit_id} {c.kind} by {c.actor_id}" for c in graph.commits.list())
-    except OmnigraphError as error:
-        log = f"  can't be opened: {error.code}"
-    return "\n".join(["steps:", *(f"  {step}" for step in history.steps), "the log, newest first:", log])
+        before = writer.graph.on(branch).schema.source
+    except (OmnigraphError, Interrupted):
+        before = SCHEMA
+    text = before + f"node {'T' + label.replace('-', '_')} {{ code: String @key }}\n"
+    work: Work = lambda graph, key: graph.on(branch).schema.apply(text, allow_data_loss=True, message=label)  # noqa: E731
+    return accepted(text), work
+
+
+def _interrupted() -> None:
+    raise Interrupted
+
+
+def run_seed(root: str, seed: int, steps: int) -> History:
+    """One history, judged before and after writing went on. Raises Violation with the story."""
+    history = History(root, seed)
+    try:
+        history.run(steps)
+        history.judge()
+        history.go_on()
+    except Exception as wrong:  # an error that nobody expected is a violation too
+        what = str(wrong) if isinstance(wrong, AssertionError) else f"{type(wrong).__name__}: {wrong}"
+        raise Violation(f"history {seed}: {what}\n{history.shown()}") from wrong
+    return history
+
+
+__all__ = ["History", "Writer", "run_seed"]

@@ -4,34 +4,54 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from omnigraph.store.faults import Meanwhile, Rule
-from support.faulty import MANIFEST, Faulty
+from omnigraph.engine.core import GraphCore
+from omnigraph.manifest.publish import FenceState
 
 Work = Callable[[], Any]
 
 _PATIENCE_SECONDS = 60
 
 
-class Together:
-    """Runs `first`, and the others from threads while its publication is under way: each is ready before the next starts.
+class OneWriter(Protocol):
+    """Whose writes they are."""
 
-    `results` has what each of the others returned or raised, in their order.
+    @property
+    def core(self) -> GraphCore: ...
+
+
+class Together:
+    """Runs `first`, and the others from threads while its publication is under way: each is ready, or waits for its turn
+    to prepare, before the next starts.
+
+    The others start when the first is about to send its request, whatever becomes of that; if it never comes so far, they
+    start when it has ended. `results` has what each of the others returned or raised, in their order.
     """
 
-    def __init__(self, faulty: Faulty, first: Work, others: Sequence[Work], *, branch: str = "main") -> None:
+    def __init__(self, writer: OneWriter, first: Work, others: Sequence[Work], *, branch: str = "main") -> None:
         self.results: list[Any] = [None] * len(others)
-        self._faulty = faulty
+        self._core = writer.core
         self._branch = branch
+        self._begun = False
         self._threads = [
             threading.Thread(target=self._run, args=(place, work), daemon=True) for place, work in enumerate(others)
         ]
-        faulty.store.add(Rule(Meanwhile(before=self._start), verb="create", key=MANIFEST))
-        self.first = first()
-        for thread in self._threads:
-            thread.join(_PATIENCE_SECONDS)
-            assert not thread.is_alive(), "a write never ended"
+        fence = self._core.fence
+
+        def asked() -> FenceState:
+            self._start()
+            return fence()
+
+        self._core.fence = asked
+        try:
+            self.first = first()
+        finally:
+            self._core.fence = fence
+            self._start()
+            for thread in self._threads:
+                thread.join(_PATIENCE_SECONDS)
+        assert not any(thread.is_alive() for thread in self._threads), "a write never ended"
 
     def _run(self, place: int, work: Work) -> None:
         try:
@@ -40,9 +60,13 @@ class Together:
             self.results[place] = error
 
     def _start(self) -> None:
-        waiting = self._faulty.core.lanes.waiting(self._branch)
+        """Called by whoever publishes first, and once more at the end."""
+        if self._begun:
+            return
+        self._begun = True
+        lanes = self._core.lanes
         for thread in self._threads:
+            waiting = lanes.waiting(self._branch)
             thread.start()
-            waiting += 1
-            while thread.is_alive() and self._faulty.core.lanes.waiting(self._branch) < waiting:
+            while thread.is_alive() and lanes.waiting(self._branch) <= waiting:
                 thread.join(0.001)

@@ -69,7 +69,7 @@ class Lanes:
         return self._hosts.setdefault(branch, HostLock(self._folder, branch_folder(branch)))
 
     def waiting(self, branch: str) -> int:
-        """How many writers of a branch have something ready to publish."""
+        """How many writers of a branch can't go on before a publication or another writer has ended."""
         with self._lock:
             lane = self._lanes.get(branch)
         return 0 if lane is None else lane.waiting()
@@ -82,6 +82,7 @@ class Ticket:
         self._lane = lane
         self.alone = False
         self.entered = False
+        self.waits = False
         self.entry: Waiting | None = None
 
     def take_alone(self) -> None:
@@ -89,7 +90,7 @@ class Ticket:
         lane = self._lane
         with lane.changed:
             self.alone = True
-            lane.changed.wait_for(lambda: lane.tickets[0] is self and not lane.publishing)
+            lane.wait(self, lambda: lane.tickets[0] is self and not lane.publishing)
 
     def publish(self, entry: _E, together: Callable[[list[_E]], None]) -> None:
         """Returns when the entry is settled, by this thread or by another.
@@ -101,7 +102,7 @@ class Ticket:
         while True:
             with lane.changed:
                 self.entry = None if entry.settled else entry
-                lane.changed.wait_for(lambda: entry.settled or lane.may_publish(self))
+                lane.wait(self, lambda: entry.settled or lane.may_publish(self))
                 if entry.settled:
                     self.entry = None
                     return
@@ -130,13 +131,21 @@ class _Lane:
             self.tickets.append(Ticket(self))
             return self.tickets[-1]
 
+    def wait(self, ticket: Ticket, may_go_on: Callable[[], bool]) -> None:
+        """Called under `changed`."""
+        ticket.waits = True
+        try:
+            self.changed.wait_for(may_go_on)
+        finally:
+            ticket.waits = False
+
     def admit(self, ticket: Ticket) -> None:
         """Returns when the ticket's writer may begin to prepare."""
         with self.changed:
-            self.changed.wait_for(lambda: self._is_next(ticket))
+            self.wait(ticket, lambda: self._is_next(ticket))
             if self._host is None or self._held == "yes":
                 self._enter(ticket)
-                self.changed.wait_for(lambda: not self._is_behind_one_alone(ticket))
+                self.wait(ticket, lambda: not self._is_behind_one_alone(ticket))
                 return
             self._held = "asked"
         try:
@@ -178,7 +187,7 @@ class _Lane:
 
     def waiting(self) -> int:
         with self.changed:
-            return sum(ticket.entry is not None and not ticket.entry.settled for ticket in self.tickets)
+            return sum(ticket.waits for ticket in self.tickets)
 
     def leave(self, ticket: Ticket) -> None:
         with self.changed:

@@ -74,7 +74,12 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class FailCondition:
-    """409 or 412 although nothing stands there, as S3 answers while another conditional request is under way."""
+    """409 or 412 although nothing stands there, as S3 answers while another conditional request is under way.
+
+    With `landed` the request was stored first: two copies of it were sent, and the answer is that of the second.
+    """
+
+    landed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +98,23 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """Something else happens just before the store acts, or between that and the answer."""
+    """Something else happens just before the store acts, or between that and the answer; the request may meet another
+    fault besides.
+    """
 
     before: Callable[[], object] | None = None
     after: Callable[[], object] | None = None
+    fault: Fault | None = None
+
+    def around(self, request: Callable[[], T]) -> T:
+        """The request with what happens before and after it; after it also if it fails."""
+        if self.before is not None:
+            self.before()
+        try:
+            return request()
+        finally:
+            if self.after is not None:
+                self.after()
 
 
 Fault = Refuse | LoseBefore | LoseAfter | LandLate | Throttle | FailCondition | Delay | Damage | Meanwhile
@@ -104,8 +122,8 @@ Fault = Refuse | LoseBefore | LoseAfter | LandLate | Throttle | FailCondition | 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which requests a fault meets: the one with this ordinal (the first request is 1), of this verb, with `key` as
-    part of their key or a predicate of it; after letting `skip` such requests pass, the next `times`.
+    """Which requests a fault meets: the one with this ordinal (the first request is 1) or those from `since` on, of this
+    verb, with `key` as part of their key or a predicate of it; after letting `skip` such requests pass, the next `times`.
     """
 
     fault: Fault
@@ -114,10 +132,11 @@ class Rule:
     key: str | Callable[[str], bool] = ""
     times: int = 1
     skip: int = 0
+    since: int = 0
 
     def matches(self, ordinal: int, verb: Verb, key: str) -> bool:
         of_key = self.key in key if isinstance(self.key, str) else self.key(key)
-        return of_key and self.ordinal in (None, ordinal) and self.verb in (None, verb)
+        return of_key and self.ordinal in (None, ordinal) and ordinal >= self.since and self.verb in (None, verb)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +220,8 @@ class FaultStore:
         return self._plain("head", key, lambda: self.inner.head(key))
 
     def list(self, prefix: str, *, start_after: str | None = None) -> Iterator[ObjectInfo]:
-        return self._plain("list", prefix, lambda: self.inner.list(prefix, start_after=start_after))
+        # read to its end at once, so that what comes before and after the request really does
+        return self._plain("list", prefix, lambda: iter([*self.inner.list(prefix, start_after=start_after)]))
 
     def list_first(self, prefix: str) -> ObjectInfo | None:
         return self._plain("list_first", prefix, lambda: self.inner.list_first(prefix))
@@ -224,29 +244,39 @@ class FaultStore:
 
     def _conditional(self, verb: Verb, key: str, act: Callable[[], T], failed: T) -> T | Refused | Unknown:
         ordinal, fault = self._begin(verb, key)
-        match fault:
-            case Refuse(cls, sent):
-                outcome = Refused(cls, sent)
-            case LoseBefore(cls):
-                outcome = Unknown(cls)
-            case Throttle():
-                outcome = Unknown(StorageClass.THROTTLED)
-            case LoseAfter(cls):
-                act()
-                outcome = Unknown(cls)
-            case LandLate(after, cls):
-                self._hold(ordinal + after, act)
-                outcome = Unknown(cls)
-            case FailCondition():
-                outcome = failed
-            case Damage():
-                raise ValueError("only a read can be damaged")
-            case Delay() | Meanwhile() | None:
-                outcome = self._accompanied(fault, act)
-            case _:
-                assert_never(fault)
+        outcome = self._outcome(ordinal, fault, act, failed)
         self._finish(ordinal, outcome)  # pyright: ignore[reportArgumentType]
         return outcome
+
+    def _outcome(self, ordinal: int, fault: Fault | None, act: Callable[[], T], failed: T) -> T | Refused | Unknown:
+        match fault:
+            case Refuse(cls, sent):
+                return Refused(cls, sent)
+            case LoseBefore(cls):
+                return Unknown(cls)
+            case Throttle():
+                return Unknown(StorageClass.THROTTLED)
+            case LoseAfter(cls):
+                act()
+                return Unknown(cls)
+            case LandLate(after, cls):
+                self._hold(ordinal + after, act)
+                return Unknown(cls)
+            case FailCondition(landed):
+                if landed:
+                    act()
+                return failed
+            case Damage():
+                raise ValueError("only a read can be damaged")
+            case Delay(seconds):
+                self._clock.sleep(seconds)
+                return act()
+            case Meanwhile():
+                return fault.around(lambda: self._outcome(ordinal, fault.fault, act, failed))
+            case None:
+                return act()
+            case _:
+                assert_never(fault)
 
     def _plain(self, verb: Verb, key: str, act: Callable[[], T]) -> T:
         ordinal, fault = self._begin(verb, key)
@@ -274,25 +304,15 @@ class FaultStore:
                 return _damaged(act(), kind)
             case FailCondition():
                 raise ValueError("only create and replace have a condition")
-            case Delay() | Meanwhile() | None:
-                return self._accompanied(fault, act)
-            case _:
-                assert_never(fault)
-
-    def _accompanied(self, fault: Delay | Meanwhile | None, act: Callable[[], T]) -> T:
-        match fault:
             case Delay(seconds):
                 self._clock.sleep(seconds)
                 return act()
-            case Meanwhile(before, after):
-                if before is not None:
-                    before()
-                result = act()
-                if after is not None:
-                    after()
-                return result
+            case Meanwhile():
+                return fault.around(lambda: self._answered(ordinal, fault.fault, act))
             case None:
                 return act()
+            case _:
+                assert_never(fault)
 
     def _begin(self, verb: Verb, key: str) -> tuple[int, Fault | None]:
         with self._guard:
