@@ -10,12 +10,16 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
+from omnigraph.cluster.inventory import not_held
+from omnigraph.cluster.layout import CLUSTER_FOLDER, GRAPH_SUFFIX
 from omnigraph.cluster.ownership import cluster_of, shared
 from omnigraph.engine.arguments import Source
 from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.graph import Graph, init_graph, open_graph
+from omnigraph.errors import GraphNotFound
 
 __all__ = ["init", "open"]
 
@@ -38,7 +42,15 @@ def open(
     setting, StorageFailure. A write to a graph of a cluster raises LockHeld at once while another process, such as the
     cluster's server, holds the lock; nothing was done then.
     """
-    graph = open_graph(uri, branch=branch, actor=actor, mode=mode, settings=settings, storage_options=storage_options)
+    try:
+        graph = open_graph(
+            uri, branch=branch, actor=actor, mode=mode, settings=settings, storage_options=storage_options
+        )
+    except GraphNotFound:
+        cluster = cluster_of(uri)
+        if cluster is None or not (Path(cluster) / CLUSTER_FOLDER).is_dir():
+            raise
+        raise not_held(cluster, Path(uri).name.removesuffix(GRAPH_SUFFIX)) from None
     graph.core.write_guard = _write_guard(uri)
     return graph
 

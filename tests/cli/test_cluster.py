@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+import omnigraph
 from omnigraph.cluster.ownership import acquire
+from omnigraph.errors import GraphNotFound
 from support.command_line import Run
 
 VESSEL = '{"type":"Vessel","data":{"imo":7,"title":"Gull","status":"active"}}\n'
@@ -129,3 +133,44 @@ def test_harm_to_a_clusters_graph_needs_consent(run: Run, cluster: Path) -> None
     assert run(*overwrite, stdin=VESSEL).code == 2
     assert run(*overwrite, "--yes", stdin=VESSEL).code == 0
     assert run("branch", "delete", "a", *place, "-y").code == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("query", "-e", "query q() { match { $p: Port } return { $p } }"), ("branch", "list")]
+)
+def test_a_graph_that_the_cluster_does_not_hold_is_answered_with_those_it_holds(
+    run: Run, cluster: Path, words: tuple[str, ...]
+) -> None:
+    stored = cluster / "data" / "graphs"
+    for address in (("--cluster", cluster, "--graph", "nort"), ("--store", stored / "nort.omni")):
+        missing = run(*words, *address, "--json")
+        assert (missing.code, missing.json["code"]) == (1, "graph_not_found")
+        said = missing.json["error"]
+        assert "holds north, atlas." in said  # the nearest first
+        assert "omnigraph cluster apply" in said
+        assert "omnigraph init" not in said
+
+
+def test_a_name_that_no_graph_can_have_leads_nowhere_else(run: Run, cluster: Path) -> None:
+    run("init", cluster / "away.omni", "--schema", cluster / "harbour.pg")
+    refused = run("branch", "list", "--cluster", cluster, "--graph", "../../away", "--json")
+    assert (refused.code, refused.json["code"]) == (1, "graph_not_found")
+    assert "atlas, north" in refused.json["error"]
+
+
+def test_an_empty_cluster_says_what_makes_graphs(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text("version: 1\ngraphs: {}\n")
+    assert run("cluster", "apply", "--config", tmp_path).code == 0
+    for words in ((), ("--graph", "atlas")):
+        refused = run("branch", "list", "--cluster", tmp_path, *words)
+        assert refused.code
+        assert "omnigraph cluster apply" in refused.err
+
+
+def test_a_graph_that_was_never_finished_is_told_how_it_is(run: Run, cluster: Path) -> None:
+    (cluster / "data" / "graphs" / "south.omni").mkdir()
+    (cluster / "data" / "graphs" / "south.omni" / "__graph.json").write_text("{}")
+    found = {g["graph_id"]: g for g in run("cluster", "status", "--cluster", cluster, "--json").json["graphs"]}
+    assert "omnigraph cluster apply" in found["south"]["error"]["error"]
+    with pytest.raises(GraphNotFound, match=r"holds north, .*omnigraph cluster apply"):
+        omnigraph.open(cluster / "data" / "graphs" / "nort.omni")

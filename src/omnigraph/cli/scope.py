@@ -6,14 +6,15 @@ graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, assert_never
 
 from omnigraph.cli.errors import UsageRefused
 from omnigraph.cli.operator_config import OperatorConfig, Place
+from omnigraph.errors import GraphNotFound
 
 ScopeClass = Literal["any", "direct", "store", "cluster", "local"]
 """Which targets a command takes: `any` store, cluster, server or profile; `direct` store or cluster; `store` only a store
@@ -163,9 +164,23 @@ class Root:
 
         return acquire(self.lock_on)
 
+    @contextmanager
+    def opening(self) -> Generator[None]:
+        """Around opening the graph: what a cluster does not hold is told in its words. Raises GraphNotFound."""
+        try:
+            yield
+        except GraphNotFound:
+            if self.lock_on is None:
+                raise
+            from omnigraph.cluster.inventory import not_held
+
+            raise not_held(self.lock_on, Path(self.uri).name.removesuffix(".omni")) from None
+
 
 def locate(target: Target) -> Root:
-    """Raises UsageRefused if a cluster holds several graphs and none was named, InvalidConfig, StorageFailure."""
+    """Raises UsageRefused if a cluster holds several graphs and none was named, GraphNotFound for a name that no graph can
+    have, InvalidConfig, StorageFailure.
+    """
     match target:
         case StoreTarget(uri=uri, branch=branch):
             cluster = cluster_around(uri)
@@ -181,15 +196,19 @@ def locate(target: Target) -> Root:
 
 def _in_cluster(root: str, graph: str | None, branch: str | None) -> Root:
     from omnigraph.cluster.config import graph_root, storage_root
+    from omnigraph.cluster.inventory import not_held, stored_graphs
+    from omnigraph.cluster.layout import is_graph_id
 
     storage = storage_root(root)
     if graph is None:
-        from omnigraph.cluster.apply import stored_graphs
-
         graphs = stored_graphs(storage)
+        if not graphs:
+            raise UsageRefused("The cluster holds no graphs: omnigraph cluster apply makes what its folder declares.")
         if len(graphs) != 1:
-            raise UsageRefused(f"Name the graph with --graph; the cluster holds {', '.join(graphs) or 'none'}.")
+            raise UsageRefused(f"Name the graph with --graph; the cluster holds {', '.join(graphs)}.")
         graph = graphs[0]
+    if not is_graph_id(graph):
+        raise not_held(storage, graph)
     return Root(graph_root(storage, graph), ("--cluster", root, "--graph", graph), branch, lock_on=storage)
 
 

@@ -151,7 +151,9 @@ class Session:
         self.heed_logs()
         from omnigraph.engine.graph import open_graph
 
-        yield open_graph(root.uri, branch=_branch(root), actor=self.actor, mode="r")
+        with root.opening():
+            graph = open_graph(root.uri, branch=_branch(root), actor=self.actor, mode="r")
+        yield graph
 
     @contextmanager
     def writing(self, uri: str | None = None) -> Generator[Graph]:
@@ -161,7 +163,8 @@ class Session:
         from omnigraph.engine.graph import open_graph
 
         with root.lock():
-            graph = open_graph(root.uri, branch=_branch(root), actor=self.actor)
+            with root.opening():
+                graph = open_graph(root.uri, branch=_branch(root), actor=self.actor)
             self.echo(graph.uri)
             yield graph
 

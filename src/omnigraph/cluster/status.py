@@ -8,7 +8,7 @@ from typing import Any, Literal
 from omnigraph.cluster.apply import stored_graphs
 from omnigraph.cluster.config import graph_root
 from omnigraph.engine.graph import open_graph
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import GraphNotFound, OmnigraphError
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,5 +52,8 @@ def _status(storage: str, graph_id: str) -> GraphStatus:
     try:
         graph = open_graph(graph_root(storage, graph_id), mode="r")
         return GraphStatus(graph_id, "ready", graph.head.graph_commit_id)
+    except GraphNotFound:
+        unfinished = GraphNotFound("The folder of this graph holds none yet: `omnigraph cluster apply` makes it.")
+        return GraphStatus(graph_id, "blocked", error=unfinished.to_dict())
     except OmnigraphError as error:
         return GraphStatus(graph_id, "blocked", error=error.to_dict())
