@@ -164,6 +164,19 @@ def test_a_setting_is_checked_and_heeded(run: Run, harbour: Path) -> None:
     assert run(*words, "--set", "speed").code == 2
 
 
+def test_a_setting_of_the_environment_is_heeded_unless_the_command_says_otherwise(
+    run: Run, harbour: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("query", "--store", str(harbour), "-e", "query n() { match { $v: Vessel } return { count($v) as n } }")
+    monkeypatch.setenv("OMNIGRAPH_INT64_JSON", "string")
+    assert run(*words).out == '{"n":"2"}\n'
+    assert run(*words, "--set", "int64_json=number").out == '{"n":2}\n'
+    monkeypatch.setenv("OMNIGRAPH_INT64_JSON", "text")
+    refused = run(*words, "--json")
+    assert (refused.code, refused.json["code"]) == (1, "invalid_setting")
+    assert "OMNIGRAPH_INT64_JSON" in refused.json["error"]
+
+
 def test_a_timeout_that_no_query_can_have_is_a_mistake_of_usage(run: Run, harbour: Path) -> None:
     words = ("query", "--store", str(harbour), "-e", TITLES, "--timeout")
     for time in ("0s", "61m", "1"):

@@ -93,3 +93,8 @@ def test_help_and_version_end_well(capsys: pytest.CaptureFixture[str]) -> None:
             read(flag)
         assert ended.value.code == 0
     assert "omnigraph-server" in capsys.readouterr().out
+
+
+def test_the_variables_of_reads_are_known() -> None:
+    names = "MAX_RESULT_ROWS QUERY_TIMEOUT_MS TRAVERSAL_WORK_LIMIT TRAVERSAL INT64_JSON".split()
+    assert read(*OPEN, **{f"OMNIGRAPH_{name}": "1" for name in names}).unknown_variables == ()

@@ -119,6 +119,16 @@ def test_a_refused_start_ends_with_1_and_says_why(folder: Path, reason: str) -> 
         pass
 
 
+@pytest.mark.parametrize("variable", ["OMNIGRAPH_MAX_RESULT_ROWS", "OMNIGRAPH_WRITE_BYTES", "OMNIGRAPH_CACHE_BYTES"])
+def test_a_bad_value_of_a_variable_refuses_the_start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "many")
+    done = refused_start("--cluster", str(folder), *OPEN)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"invalid_setting: {variable}" in done.stderr
+
+
 def test_a_folder_that_was_never_applied_or_is_damaged_refuses(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text("version: 1\nstorage: data\ngraphs: { atlas: { schema: x.pg } }\n")
     done = refused_start("--cluster", str(tmp_path), *OPEN)

@@ -129,6 +129,33 @@ def test_a_request_may_lower_limits_and_not_raise_them(served: Served, settings:
     done(served.post(QUERY, {**ALL, "settings": {"query_timeout_ms": 59_000}}))
 
 
+def test_the_environment_decides_how_far_limits_go_and_the_refusal_says_so_in_every_format(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_MAX_RESULT_ROWS", "3")
+    few = serve()
+    done(few.load("/graphs/atlas/load/ndjson?mode=append", records(5)))
+    for form in answers.RESULT_FORMATS:
+        error = refused(few.post(QUERY, ALL, accept=form), 413, "resource_limit")
+        assert error["resource_limit"] == {"resource": "max_result_rows", "limit": 3, "actual": 5}
+        assert "OMNIGRAPH_MAX_RESULT_ROWS" in error["error"]
+    higher = refused(few.post(QUERY, {**ALL, "settings": {"max_result_rows": 4}}), 400, "invalid_setting")
+    assert "OMNIGRAPH_MAX_RESULT_ROWS" in higher["error"]
+    lower = refused(few.post(QUERY, {**ALL, "settings": {"max_result_rows": 2}}), 413, "resource_limit")
+    assert "raise max_result_rows" in lower["error"]
+    monkeypatch.setenv("OMNIGRAPH_MAX_RESULT_ROWS", "2000000")
+    many = serve()
+    assert done(many.post(QUERY, {**ALL, "settings": {"max_result_rows": 2_000_000}}))["row_count"] == 5
+
+
+def test_the_environment_decides_how_integers_are_spelled(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_INT64_JSON", "string")
+    served = serve()
+    done(served.load("/graphs/atlas/load/ndjson?mode=append", records(3)))
+    assert done(served.post(QUERY, ALL))["rows"][2]["depth"] == "2"
+    assert done(served.post(QUERY, {**ALL, "settings": {"int64_json": "number"}}))["rows"][2]["depth"] == 2
+
+
 def test_a_mutation_sent_to_query_and_a_read_sent_to_mutate_are_wrong_verbs(served: Served) -> None:
     insert = {"query": 'query add() { insert Port { code: "A" } }'}
     refused(served.post(QUERY, insert), 400, "wrong_verb")

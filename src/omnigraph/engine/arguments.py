@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from omnigraph.engine.receipts import as_microseconds
-from omnigraph.engine.settings import query_settings
+from omnigraph.engine.settings import request_settings
 from omnigraph.errors import InvalidRequest
 
 MESSAGE_BYTES_MAX = 1_024
@@ -55,7 +55,7 @@ def checked_settings(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Raises InvalidRequest (`invalid_setting`)."""
     if settings is not None:
         _check(settings, Mapping, "Settings are a mapping of names to values", code="invalid_setting")
-    query_settings(settings)
+    request_settings(settings)
     return settings or {}
 
 

@@ -17,6 +17,7 @@ from omnigraph.engine.heads import Heads
 from omnigraph.engine.lanes import Lanes, Ticket
 from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.schemas import SchemaStore
+from omnigraph.engine.settings import RequestSettings
 from omnigraph.errors import BranchNotFound, OmnigraphError
 from omnigraph.lang.query.faults import nearest_name
 from omnigraph.manifest.chain import KnownHead
@@ -43,7 +44,7 @@ class GraphCore:
     """One open graph in this process. Thread-safe.
 
     `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed. `fence` says whether
-    it may still write. `write_guard` is entered around every write; it raises if this process may not write now.
+    it may still write. `settings` are the defaults of reads. `write_guard` is entered around every write; it raises if this process may not write now.
     """
 
     store: Store
@@ -54,6 +55,7 @@ class GraphCore:
     fence: Callable[[], FenceState] = _always_open
     residency: Residency = field(default_factory=Residency)
     limits: LoadLimits = field(default_factory=LoadLimits)
+    settings: RequestSettings = field(default_factory=RequestSettings)
     lanes: Lanes = field(default_factory=Lanes)
     write_guard: Callable[[], AbstractContextManager[None]] = nullcontext
 

@@ -48,7 +48,7 @@ from omnigraph.engine.receipts import (
     WriteResult,
 )
 from omnigraph.engine.result import Result, ResultStream, Target
-from omnigraph.engine.settings import query_settings
+from omnigraph.engine.settings import RequestSettings
 from omnigraph.engine.statements import branch_statement, names_table, refuse_company, wrong_door
 from omnigraph.engine.writing.entry import WriteRequest, Written
 from omnigraph.engine.writing.fork_load import load_into_fork
@@ -224,9 +224,13 @@ class Graph(AbstractContextManager["Graph"]):
             query_name=query_name,
             selector=self._context.selector(branch, snapshot, as_of),
             default_branch=self.branch,
-            settings=query_settings({**self._context.settings, **checked_settings(settings)}),
+            settings=self._context.settings_of(settings).query,
             door=door,
         )
+
+    def settings_of(self, given: Mapping[str, Any] | None) -> RequestSettings:
+        """For the server and the command line: what a query with these settings runs under. Raises InvalidRequest."""
+        return self._context.settings_of(given)
 
     def _listed_branches(self, statement: BranchStatement) -> Result:
         if statement.verb != "list":

@@ -14,9 +14,9 @@ from typing import Any
 
 from omnigraph.ambient import Clock, SystemClock, fresh_ulid, random_hex
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.environment import ProcessSettings
 from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.lanes import lanes_of
-from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.schema_change import mint_id
 from omnigraph.engine.writing.publication import publish_version
 from omnigraph.errors import (
@@ -38,7 +38,6 @@ from omnigraph.query.residency import Residency
 from omnigraph.store.base import Created, Exists, Refused, Store, StoreError, Unknown
 from omnigraph.store.open import open_store
 from omnigraph.store.probe import Capable, Incapable, Unproven, probe
-from omnigraph.store.settings import StoreSettings
 from omnigraph.tables.store import TableStore, new_session
 
 GRAPH_KEY = "__graph.json"
@@ -62,6 +61,7 @@ def open_core(
     Raises GraphNotFound, FormatMismatch, InvalidRequest (address, settings), StorageFailure (`unsupported` for a local
     filesystem without hard links, if `writable`).
     """
+    ProcessSettings.from_environment()
     store = store or open_store(uri, storage_options=storage_options)
     clock = clock or SystemClock()
     try:
@@ -110,6 +110,7 @@ def init_core(
     Raises InvalidSchema before anything is written; AlreadyExists (`already_initialized`) unless `exist_ok`, then the
     existing graph is opened as it is; StorageFailure; OutcomeUnknown, after which init may simply be repeated.
     """
+    ProcessSettings.from_environment()
     catalog = compile_schema(schema, mint=mint_id)
     clock = clock or SystemClock()
     store = store or open_store(uri, storage_options=storage_options)
@@ -146,15 +147,16 @@ def _core(
     store: Store, graph_id: str, *, owner: bool, clock: Clock, fence: Callable[[], FenceState] | None
 ) -> GraphCore:
     """All graphs of a process share one table session and one memory budget."""
-    settings = StoreSettings.from_environment()
+    process = ProcessSettings.from_environment()
     core = GraphCore(
         store=store,
-        tables=TableStore(store, session=_session(), local_sync=settings.local_sync, clock=clock),
+        tables=TableStore(store, session=_session(), local_sync=process.store.local_sync, clock=clock),
         graph_id=graph_id,
         owner=owner,
         clock=clock,
         residency=_residency(),
-        limits=LoadLimits.from_environment(),
+        limits=process.loads,
+        settings=process.requests,
         lanes=lanes_of(store),
     )
     if fence is not None:

@@ -16,12 +16,29 @@ Traversal = Literal["auto", "indexed", "matrix"]
 
 @dataclass(frozen=True, slots=True)
 class QuerySettings:
-    """The settings of languages.md 19 that running a read depends on. Only limits can make a difference to an answer."""
+    """The settings of languages.md 19 that running a read depends on. Only limits can make a difference to an answer.
+
+    `fixed`: limits that no request can raise, only the environment of the process.
+    """
 
     traversal: Traversal = "auto"
     traversal_work_limit: int = 100_000_000
     query_timeout_ms: int = 60_000
     max_result_rows: int = 1_000_000
+    fixed: frozenset[str] = frozenset()
+
+    def raising(self, name: str) -> str:
+        """What someone does who needs more of a limit."""
+        return f"have {variable_of(name)} raised where the graph is served" if name in self.fixed else f"raise {name}"
+
+
+def variable_of(setting: str) -> str:
+    """The variable that holds the process's default of a setting.
+
+    >>> variable_of("max_result_rows")
+    'OMNIGRAPH_MAX_RESULT_ROWS'
+    """
+    return f"OMNIGRAPH_{setting.upper()}"
 
 
 class Spending:
@@ -43,7 +60,7 @@ class Spending:
         if self.work > limit:
             raise LimitExceeded(
                 f"the query would examine more than {limit:,} edge rows: bind an end more closely, lower the hop bounds,"
-                " or raise traversal_work_limit",
+                f" or {self.settings.raising('traversal_work_limit')}",
                 resource="traversal_work",
                 limit=limit,
                 actual=self.work,
@@ -58,7 +75,10 @@ class Spending:
         elapsed = int((self._seconds() - self._began) * 1000)
         if elapsed > limit:
             raise QueryTimeout(
-                f"the query ran for longer than {limit:,} ms", resource="query_timeout_ms", limit=limit, actual=elapsed
+                f"the query ran for longer than {limit:,} ms: narrow it or {self.settings.raising('query_timeout_ms')}",
+                resource="query_timeout_ms",
+                limit=limit,
+                actual=elapsed,
             )
 
     def check_rows(self, rows: int) -> None:
@@ -66,7 +86,8 @@ class Spending:
         limit = self.settings.max_result_rows
         if rows > limit:
             raise LimitExceeded(
-                f"the answer has {rows:,} rows, more than {limit:,}: add a limit or raise max_result_rows",
+                f"the answer has {rows:,} rows, more than {limit:,}: add a limit or"
+                f" {self.settings.raising('max_result_rows')}",
                 resource="max_result_rows",
                 limit=limit,
                 actual=rows,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from omnigraph.engine.environment import ProcessSettings
 from omnigraph.errors import OmnigraphError
 from omnigraph.server.boot import Refused, applied_root, owning
 from omnigraph.server.logs import configure_logs
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: Options, shutdown: Shutdown) -> int:
     for variable in options.unknown_variables:
         structlog.get_logger("omnigraph.server").warning("variable not known", variable=variable)
+    ProcessSettings.from_environment()  # refused now, and not by each graph
     storage = applied_root(options.cluster)
     if options.check:
         from omnigraph.server.process import check  # loads the engine

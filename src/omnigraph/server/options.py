@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from omnigraph._version import __version__
+from omnigraph.engine.settings import SETTING_VARIABLES
 from omnigraph.server.limits import VARIABLES
 from omnigraph.server.logs import LEVELS
 
@@ -165,4 +166,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def _known(name: str) -> bool:
-    return name.startswith(_TOKENS) or name in {*_FLAG_VARIABLES, *_ELSEWHERE_VARIABLES, *VARIABLES.values()}
+    return name.startswith(_TOKENS) or name in {
+        *_FLAG_VARIABLES,
+        *_ELSEWHERE_VARIABLES,
+        *SETTING_VARIABLES,
+        *VARIABLES.values(),
+    }

@@ -101,7 +101,7 @@ class Registry:
             _log.error("graph blocked", graph_id=graph_id, **frames_of(error))
             return Entry(graph_id, root, None, "open_failed")
         _log.info("graph ready", graph_id=graph_id, head=str(head))
-        return Entry(graph_id, core.store.uri, Graph(Context(core)))
+        return Entry(graph_id, core.store.uri, Graph(Context(core, capped=True)))
 
     def entries(self) -> Sequence[Entry]:
         entries = self._entries

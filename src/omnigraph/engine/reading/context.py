@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.engine.arguments import check_text
+from omnigraph.engine.arguments import check_text, checked_settings
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.reading.selectors import Moment, Pinned, Selector, pinned
+from omnigraph.engine.settings import RequestSettings, request_settings
 from omnigraph.errors import InvalidRequest
 from omnigraph.manifest.builder import MAIN
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`pinned_at`: the state that a read-only view is fixed to, unless a call names another."""
+    """`pinned_at`: the state that a read-only view is fixed to, unless a call names another. `capped`: calls are of others,
+    who may lower the limits of this process and not raise them.
+    """
 
     core: GraphCore
     branch: str = MAIN
@@ -23,6 +26,14 @@ class Context:
     read_only: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     pinned_at: Selector | None = None
+    capped: bool = False
+
+    def settings_of(self, given: Mapping[str, Any] | None) -> RequestSettings:
+        """What a read runs under: the process's defaults, those of the handle, those of the call. Raises InvalidRequest
+        (`invalid_setting`).
+        """
+        asked = {**self.settings, **checked_settings(given)}
+        return request_settings(asked, self.core.settings, capped=self.capped)
 
     def writable(self, branch: str | None = None) -> str:
         """The branch that a write goes to. Raises InvalidRequest on a read-only handle, or for what is no name."""

@@ -11,11 +11,9 @@ from starlette.responses import Response
 from omnigraph.engine.reading.answers import branches_answer, json_bytes, schema_answer
 from omnigraph.engine.reading.selectors import Selector, parse_commit_id, pinned
 from omnigraph.engine.result import Result
-from omnigraph.engine.settings import RequestSettings, request_settings
-from omnigraph.errors import InvalidRequest, NotFound
+from omnigraph.errors import NotFound
 from omnigraph.manifest.ids import CommitId
 from omnigraph.query.encode import Spelling
-from omnigraph.query.limits import QuerySettings
 from omnigraph.server.answers import (
     JSON,
     NDJSON,
@@ -45,7 +43,6 @@ from omnigraph.server.wire import CommitParameters, ExportRequest, QueryRequest,
 router = family("reading", "/graphs/{g}")
 
 _COMMIT = "Omnigraph-Graph-Commit"
-_CEILINGS = ("query_timeout_ms", "max_result_rows", "traversal_work_limit")
 
 
 @router.get("", summary="One graph", dependencies=demanding(), responses=answers(GraphDetail))
@@ -64,7 +61,7 @@ async def query(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
     form = accepted_format(request)
     asked = await json_body(request, QueryRequest, write=False)
-    settings = _settings(asked)
+    settings = handle.settings_of(asked.settings)
     spelling = Spelling(int64_as_text=settings.int64_as_string or prefers(request, "omnigraph-int64=string"))
 
     def run() -> Result:
@@ -91,16 +88,6 @@ async def query(request: Request, g: GraphId) -> Response:
         return streamed_result(result, form, spelling), headers
 
     return await (reading(request, buffered) if form == JSON else streaming(request, streamed, form))
-
-
-def _settings(asked: QueryRequest) -> RequestSettings:
-    """A request may lower a limit of this process, never raise it. Raises InvalidRequest (`invalid_setting`)."""
-    settings = request_settings(asked.settings)
-    ceiling = QuerySettings()
-    for name in _CEILINGS:
-        if getattr(settings.query, name) > getattr(ceiling, name):
-            raise InvalidRequest(f"{name} may be at most {getattr(ceiling, name):,} here.", code="invalid_setting")
-    return settings
 
 
 @router.get(

@@ -1,0 +1,96 @@
+"""Settings of a read (languages.md 19): from the environment, the handle and the call, each on top of the one before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph.ambient import SystemClock
+from omnigraph.engine.graph import Graph
+from omnigraph.errors import InvalidRequest, LimitExceeded, QueryTimeout
+
+SCHEMA = "node Port { code: String @key } edge Ferry: Port -> Port"
+READ = "query q() { match { $p: Port } return { $p.code } }"
+CROSS = "query q() { match { $p: Port  $q: Port } return { count($p) as n } }"
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    graph.load([{"type": "Port", "data": {"code": code}} for code in "ABC"], mode="append")
+    return graph.uri
+
+
+class _Hurrying(SystemClock):
+    """A second passes between any two looks at it."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+
+    def boot_seconds(self) -> float:
+        self._looks += 1
+        return float(self._looks)
+
+
+def rows_or_limit(graph: Graph, **given: Any) -> int:
+    try:
+        return len(graph.query(READ, **given))
+    except LimitExceeded as error:
+        assert error.resource == "max_result_rows"
+        return -error.limit
+
+
+def test_the_environment_holds_the_defaults_and_what_is_nearer_wins(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_MAX_RESULT_ROWS", "2")
+    assert rows_or_limit(omnigraph.open(uri)) == -2
+    assert rows_or_limit(omnigraph.open(uri), settings={"max_result_rows": 3}) == 3
+    opened = omnigraph.open(uri, settings={"max_result_rows": 5})
+    assert rows_or_limit(opened) == 3
+    assert rows_or_limit(opened, settings={"max_result_rows": 1}) == -1
+
+
+def test_every_limit_of_a_read_has_a_variable_and_its_refusal_says_how_to_raise_it(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_WORK_LIMIT", "8")
+    with pytest.raises(LimitExceeded, match="raise traversal_work_limit") as caught:
+        omnigraph.open(uri).query(CROSS)
+    assert caught.value.limit == 8
+    assert omnigraph.open(uri).query(CROSS, settings={"traversal_work_limit": 9}).scalar() == 9
+    monkeypatch.setenv("OMNIGRAPH_QUERY_TIMEOUT_MS", "1")
+    graph = omnigraph.open(uri)
+    graph.core.clock = _Hurrying()
+    with pytest.raises(QueryTimeout, match="raise query_timeout_ms"):
+        graph.query(READ)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        *(("OMNIGRAPH_MAX_RESULT_ROWS", value) for value in ("many", "0", "-1", "1.5", str(2**31), "9" * 5_000)),
+        ("OMNIGRAPH_QUERY_TIMEOUT_MS", "3600001"),
+        ("OMNIGRAPH_TRAVERSAL_WORK_LIMIT", str(2**63)),
+        ("OMNIGRAPH_TRAVERSAL", "fast"),
+        ("OMNIGRAPH_INT64_JSON", "float"),
+        ("OMNIGRAPH_WRITE_BYTES", "none"),
+        ("OMNIGRAPH_LOCAL_SYNC", "maybe"),
+        ("OMNIGRAPH_CACHE_BYTES", "much"),
+    ],
+)
+def test_a_bad_value_of_a_variable_refuses_to_open_and_to_make_a_graph(
+    uri: str, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(variable, value)
+    for door in (lambda: omnigraph.open(uri), lambda: omnigraph.init(tmp_path / "new", schema=SCHEMA)):
+        with pytest.raises(InvalidRequest, match=variable) as caught:
+            door()
+        assert caught.value.code == "invalid_setting"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_number_of_too_many_digits_is_a_bad_value_like_any_other(uri: str) -> None:
+    with pytest.raises(InvalidRequest, match="max_result_rows is an integer from 1 to"):
+        omnigraph.open(uri).query(READ, settings={"max_result_rows": "9" * 5_000})
