@@ -102,6 +102,20 @@ def ulid(now_ms: int, randomness: bytes) -> str:
     return "".join(ULID_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
+def ulid_time_us(text: str) -> int | None:
+    """The time that a ULID was made at, microseconds since 1970; None for a text that is no ULID.
+
+    >>> ulid_time_us("01ARYZ6S41000G40R40M30E209")
+    1469918176385000
+    """
+    if len(text) != 26 or text[0] > "7" or set(text) - set(ULID_ALPHABET):
+        return None
+    milliseconds = 0
+    for letter in text[:10]:
+        milliseconds = milliseconds << 5 | ULID_ALPHABET.index(letter)
+    return milliseconds * 1_000
+
+
 def fresh_ulid(clock: Clock) -> str:
     """A new ULID at the clock's time, with 80 random bits from the operating system."""
     return ulid(clock.now_us() // 1_000, random_bytes(ULID_RANDOM_BYTES))

@@ -183,11 +183,12 @@ class InvalidParams(_Diagnosed, code="invalid_params"):
 
 
 class NotAvailable(InvalidRequest, code="not_available"):
-    """What was asked for is no part of this version of the program."""
+    """What was asked for is no part of this version of the program. `line_number`: of the record that asks for it."""
 
-    def __init__(self, message: str, **fields: Any) -> None:
+    def __init__(self, message: str, *, line_number: int | None = None, **fields: Any) -> None:
         fields.setdefault("effects", "none")
         super().__init__(message, **fields)
+        self.line_number = line_number
 
 
 class InvalidData(InvalidRequest, code="invalid_data"):

@@ -88,3 +88,14 @@ def test_a_broken_constraint_is_shown_by_its_own_code(run: Run, harbour: Path) -
     assert negative.err.splitlines()[1].startswith("error[W003]: Vessel.tonnage of ")
     missing = run(*words, 'query m() { insert CallsAt { from: "1", to: "nowhere" } }')
     assert missing.err.splitlines()[1].startswith("error[W006]: ")
+
+
+def test_what_no_mutation_can_have_is_refused_as_over_http(run: Run, harbour: Path) -> None:
+    words = ("mutate", "--store", str(harbour), "-e", RENAME, "-p", "imo=1", "-p", "to=A", "--json")
+    for given, code in (
+        (("--if-commit", "zzz"), "condition_misplaced"),
+        (("--set", "traversal=auto"), "not_available"),
+    ):
+        refused = run(*words, *given)
+        assert (refused.code, refused.json["code"], refused.json["retry"]) == (1, code, "fix")
+        assert refused.json["effects"] == "none"

@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import InvalidParams, InvalidRequest, OmnigraphError, PreconditionFailed
+from omnigraph.errors import InvalidParams, InvalidRequest, NotAvailable, OmnigraphError, PreconditionFailed
 
 SCHEMA = "node Port { code: String @key } edge Ferry: Port -> Port"
 READ = "query q($c: String?) { match { $p: Port { code: $c } } return { $p.code } }"
@@ -114,3 +114,37 @@ def test_a_schema_may_be_any_kind_of_path(tmp_path: Path) -> None:
 
     (tmp_path / "s.pg").write_text(SCHEMA)
     assert omnigraph.init(tmp_path / "g", schema=Named()).schema.source == SCHEMA
+
+
+@pytest.mark.parametrize("condition", ["zzz", "", "main", "*", '"main@1-0011223344556677"', "main@0-0011223344556677"])
+def test_a_condition_that_no_head_can_ever_be_is_a_mistake_and_no_race_that_was_lost(
+    graph: Graph, condition: str
+) -> None:
+    for text in (ADD, "branch create b from main"):
+        with pytest.raises(InvalidRequest) as caught:
+            graph.mutate(text, if_commit=condition)
+        refused = caught.value
+        assert (refused.code, refused.status, refused.retry, refused.effects) == (
+            "condition_misplaced",
+            400,
+            "fix",
+            "none",
+        )
+    with pytest.raises(PreconditionFailed):
+        graph.mutate(ADD, if_commit="main@9-0011223344556677")
+
+
+def test_settings_of_a_mutation_are_not_available(graph: Graph) -> None:
+    for text in (ADD, "branch create b from main"):
+        with pytest.raises(NotAvailable, match="Settings"):
+            graph.mutate(text, settings={"traversal": "auto"})
+    assert graph.mutate(ADD, settings={}).commit is not None
+
+
+def test_reading_by_version_is_not_available_unless_that_is_a_parameter(graph: Graph) -> None:
+    with pytest.raises(NotAvailable, match="snapshot"):
+        graph.query("query q() { match { $p: Port } return { $p.code } }", version=1)
+    declared = "query q($version: I32) { match { $p: Port } return { $p.code, $version as v } }"
+    graph.query(declared, version=1)
+    with pytest.raises(InvalidParams, match="P004"):
+        graph.query(declared, version=1, versions=2)

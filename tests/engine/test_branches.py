@@ -328,3 +328,28 @@ def test_rows_of_two_branches_that_lie_at_one_place_of_a_table_are_told_apart(gr
     query = "query q($c: String) { match { $p: Port { code: $c } } return { $p.name } }"
     assert graph.query(query, c="theirs").scalars() == ["N"]
     assert graph.on("b").query(query, c="mine").scalars() == [None]
+
+
+def test_a_branch_tells_when_it_began_and_commits_do_not_move_that(graph: Graph) -> None:
+    before = dt.datetime.now(dt.UTC)
+    add(graph, "A")
+    graph.branches.create("drafts")
+    graph.load([{"type": "Port", "data": {"code": "L"}}], mode="append", branch="loaded", from_="main", progress=False)
+    graph.branches.create("old", from_=graph.head.graph_commit_id)
+
+    def told() -> dict[str, dt.datetime]:
+        return {b.name: b.created_at for b in omnigraph.open(graph.uri).branches.list() if b.created_at is not None}
+
+    began = told()
+    made, *_, genesis = [commit.created_at for commit in graph.commits.list()]
+    assert sorted(began) == ["drafts", "loaded", "main", "old"]
+    assert began["main"] <= genesis <= made <= min(began["drafts"], began["loaded"], began["old"])
+    assert began["main"] >= before - dt.timedelta(minutes=5)
+    assert max(began.values()) <= dt.datetime.now(dt.UTC)
+    for name in began:
+        add(graph.on(name), "B")
+        add(graph.on(name), "C")
+    assert told() == began
+    graph.branches.delete("drafts")
+    graph.branches.create("drafts")
+    assert told()["drafts"] > max(began.values())

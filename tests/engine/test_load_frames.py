@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import ConstraintViolation, InvalidData, InvalidRequest, OmnigraphError
+from omnigraph.errors import ConstraintViolation, InvalidData, InvalidRequest, NotAvailable, OmnigraphError
 
 SCHEMA = """
 node Thing {
@@ -284,3 +284,24 @@ def test_an_index_that_arrow_made_a_column_is_refused_with_what_to_do(graph: Gra
 def test_what_is_nearly_a_frame_is_told_how_to_become_one(graph: Graph, data: Any, of: Any, said: str) -> None:
     with pytest.raises(InvalidRequest, match=said):
         graph.load(data, type=of, mode="append")
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string()])
+def test_a_blob_value_is_not_available_at_every_way_in_and_a_null_is_a_null(tmp_path: Path, kind: pa.DataType) -> None:
+    graph = omnigraph.init(tmp_path / "g", schema="node D { k: String @key  b: Blob? }")
+    text = "base64:AAAA"
+    value = text if kind == pa.string() else text.encode()
+    ways = (
+        lambda: graph.mutate('query m($b: Blob) { insert D { k: "a", b: $b } }', b=text),
+        lambda: graph.load([{"type": "D", "data": {"k": "a", "b": text}}], mode="append"),
+        lambda: graph.load(pa.table({"k": ["a", "b"], "b": pa.array([None, value], kind)}), type="D", mode="append"),
+    )
+    for way in ways:
+        with pytest.raises(NotAvailable, match="Blob values are not part of this version") as caught:
+            way()
+        refused = caught.value
+        assert (refused.code, refused.status, refused.effects) == ("not_available", 400, "none")
+        if refused.line_number is not None:
+            assert (refused.details["line_number"], refused.details["property"]) == (refused.line_number, "b")
+    graph.load(pa.table({"k": ["a"], "b": pa.array([None], kind)}), type="D", mode="append")
+    assert graph.get("D", "a") is not None

@@ -18,7 +18,7 @@ from omnigraph.engine.load.batch import LoadBatch
 from omnigraph.engine.load.records import read_records
 from omnigraph.engine.load.source import LoadSource
 from omnigraph.engine.progress import LoadProgress
-from omnigraph.errors import ConstraintViolation, InvalidData, InvalidRequest, LimitExceeded
+from omnigraph.errors import ConstraintViolation, InvalidData, InvalidRequest, LimitExceeded, NotAvailable
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.tables.columns import table_schema
 from support.records import harbour, lines, wide
@@ -50,7 +50,7 @@ def vessel(imo: Any, **data: Any) -> dict[str, Any]:
 
 def refused(source: LoadSource, catalog: Any = HARBOUR, **options: Any) -> dict[str, Any]:
     """The detail object of the refusal."""
-    with pytest.raises((InvalidData, ConstraintViolation)) as caught:
+    with pytest.raises((InvalidData, ConstraintViolation, NotAvailable)) as caught:
         read(source, catalog, **options)
     assert caught.value.effects == "none"
     assert caught.value.status == 400

@@ -189,7 +189,14 @@ manifests = st.builds(
     life=versions,
     base=st.none() | st.builds(Base, versions, hex_digits),
     forked_from=st.none() | commit_ids,
-    created_from=st.none() | st.builds(CreatedFrom, st.none() | texts, st.none() | versions, st.none() | idempotencies),
+    created_from=st.none()
+    | st.builds(
+        CreatedFrom,
+        st.none() | texts,
+        st.none() | versions,
+        st.none() | idempotencies,
+        st.none() | st.integers(0, 2**62),
+    ),
     commits=runs(files=True),
     schema=hex_digits,
     types=st.dictionaries(type_ids, type_entries(), max_size=3),

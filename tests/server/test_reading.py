@@ -120,7 +120,20 @@ def test_integers_are_text_if_a_setting_or_a_preference_says_so(ports: Served) -
     by_setting = done(ports.post(QUERY, {**ALL, "settings": {"int64_json": "string"}}))
     by_header = done(ports.post(QUERY, ALL, prefer="return=minimal, omnigraph-int64=string"))
     assert by_setting["rows"][2] == by_header["rows"][2] == {"code": "000002", "depth": "2"}
-    assert done(ports.post(QUERY, ALL, prefer="omnigraph-int64=strings"))["rows"][2]["depth"] == 2
+
+
+def test_headers_of_our_own_are_refused_where_they_have_no_place_and_others_are_ignored(served: Served) -> None:
+    done(served.post(QUERY, ALL, foo="bar", prefer="return=minimal, wait=5", if_match='"x"', range="bytes=0-1"))
+    refused(served.post(QUERY, ALL, prefer="omnigraph-profile"), 400, "not_available")
+    for unknown in ("omnigraph-int64=strings", "wait=5, omnigraph-speed", "omnigraph-int64"):
+        refused(served.post(QUERY, ALL, prefer=unknown), 400, "bad_request")
+    for path in ("/graphs/atlas/branches", "/healthz", "/graphs/atlas/commits"):
+        for given in ({"prefer": "omnigraph-int64=string"}, {"omnigraph_if_commit": "main@1-0011223344556677"}):
+            refused(served.get(path, **given), 400, "bad_request")
+        done(served.get(path, foo="bar", omnigraph_http_api="1"))
+    insert = {"query": 'query add() { insert Port { code: "A" } }'}
+    refused(served.post("/graphs/atlas/mutate", insert, omnigraph_if_commit="x"), 400, "bad_request", effects="none")
+    assert served.codes() == []
 
 
 @pytest.mark.parametrize("settings", [{"nothing": 1}, {"query_timeout_ms": 60_001}, {"max_result_rows": 2_000_000}])

@@ -148,6 +148,7 @@ def test_a_condition_holds_for_the_whole_branch_and_is_never_ignored(served: Ser
         "{head}x",
         " ",
         "a%40b@1-0011223344556677",
+        "a%20@1-0011223344556677",
     ],
 )
 def test_what_is_no_single_commit_id_is_no_condition(served: Served, condition: str) -> None:

@@ -12,7 +12,9 @@ from typing import Any, cast
 
 from omnigraph.engine.receipts import as_microseconds
 from omnigraph.engine.settings import request_settings
-from omnigraph.errors import InvalidRequest
+from omnigraph.errors import InvalidParams, InvalidRequest, NotAvailable, OmnigraphError
+from omnigraph.manifest.ids import CommitId
+from omnigraph.manifest.keys import check_branch_name
 
 MESSAGE_BYTES_MAX = 1_024
 _PATH_LENGTH_MAX = 4_096
@@ -49,6 +51,15 @@ def merged_params(params: Mapping[str, Any] | None, named: Mapping[str, Any]) ->
     if params is not None:
         _check(params, Mapping, "Parameters are a mapping of names to values")
     return {**(params or {}), **named}
+
+
+def refused_keyword(refused: InvalidParams, named: Mapping[str, Any]) -> OmnigraphError:
+    """What is said of a keyword that no parameter has the name of, where it is an option that this version lacks."""
+    undeclared = getattr(refused.diagnostic, "code", None) == "P004" and "`version`" in refused.message
+    if "version" in named and undeclared:
+        what = "Reading by `version` is not part of this version of the program: name a commit with `snapshot`."
+        return NotAvailable(what, effects=None)
+    return refused
 
 
 def checked_settings(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -99,6 +110,25 @@ def checked_actor(actor: str | None) -> str | None:
     if actor is not None:
         text_bytes(actor, "An actor")
     return actor
+
+
+def checked_condition(condition: object) -> str | None:
+    """The commit id of a condition. Raises InvalidRequest (`condition_misplaced`) for what names no commit: no head can
+    ever be it, so that looking again would not help.
+    """
+    if condition is None:
+        return None
+    text = str(condition)
+    try:
+        named = CommitId.parse(text)
+        check_branch_name(named.branch)
+    except (ValueError, InvalidRequest):
+        raise InvalidRequest(
+            "A condition is one commit id, such as main@42-7f3c9a0011223344.",
+            code="condition_misplaced",
+            effects="none",
+        ) from None
+    return text
 
 
 def check_text(value: object, name: str, *, code: str | None = None) -> None:

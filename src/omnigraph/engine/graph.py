@@ -19,9 +19,11 @@ from omnigraph.engine.arguments import (
     Source,
     check_text,
     checked_actor,
+    checked_condition,
     checked_message,
     checked_settings,
     merged_params,
+    refused_keyword,
     source_text,
     text_bytes,
 )
@@ -54,7 +56,7 @@ from omnigraph.engine.writing.entry import WriteRequest, Written
 from omnigraph.engine.writing.fork_load import load_into_fork
 from omnigraph.engine.writing.replay import idempotency
 from omnigraph.engine.writing.write import write
-from omnigraph.errors import InvalidRequest
+from omnigraph.errors import InvalidParams, InvalidRequest, NotAvailable
 from omnigraph.lang.query.syntax import BranchStatement
 from omnigraph.manifest.builder import MAIN
 
@@ -217,16 +219,19 @@ class Graph(AbstractContextManager["Graph"]):
         if statement is not None:
             refuse_company(params=values, target=branch or snapshot or as_of, name=query_name)
             return self._listed_branches(statement)
-        return run_query(
-            self._core,
-            text,
-            values,
-            query_name=query_name,
-            selector=self._context.selector(branch, snapshot, as_of),
-            default_branch=self.branch,
-            settings=self._context.settings_of(settings).query,
-            door=door,
-        )
+        try:
+            return run_query(
+                self._core,
+                text,
+                values,
+                query_name=query_name,
+                selector=self._context.selector(branch, snapshot, as_of),
+                default_branch=self.branch,
+                settings=self._context.settings_of(settings).query,
+                door=door,
+            )
+        except InvalidParams as refused:
+            raise refused_keyword(refused, kw_params) from None
 
     def settings_of(self, given: Mapping[str, Any] | None) -> RequestSettings:
         """For the server and the command line: what a query with these settings runs under. Raises InvalidRequest."""
@@ -325,27 +330,30 @@ class Graph(AbstractContextManager["Graph"]):
         *,
         query_name: str | None = None,
         branch: str | None = None,
+        settings: Mapping[str, Any] | None = None,
         if_commit: str | Commit | None = None,
         message: str | None = None,
         idempotency_key: str | None = None,
         door: Door = "python",
         **kw_params: Any,
     ) -> WriteResult:
-        """Run a mutation as one commit, or nothing.
+        """Run a mutation as one commit, or nothing. `settings` are for reads: NotAvailable if there are any.
 
-        Raises InvalidQuery, InvalidParams, ConstraintViolation, ReadSetConflict, PreconditionFailed, BranchNotFound,
+        Raises InvalidQuery, InvalidParams, InvalidRequest (`condition_misplaced` for no commit id), ConstraintViolation, ReadSetConflict, PreconditionFailed, BranchNotFound,
         StorageFailure (nothing was published), OutcomeUnknown (it says how to find out).
         """
         target = self._context.writable(branch)
         text = source_text(source)
         values = merged_params(params, kw_params)
         check_text(query_name, "query_name")
+        condition = checked_condition(if_commit)
+        if settings:
+            raise NotAvailable("Settings of a mutation are not part of this version.")
         statement = branch_statement(text)
         if statement is not None:
-            refuse_company(params=values, target=branch, condition=if_commit, name=query_name)
+            refuse_company(params=values, target=branch, condition=condition, name=query_name)
             return self._branch_statement(statement, message, idempotency_key)
         operation = MutateOperation(self._core, text, values, query_name=query_name, door=door)
-        condition = None if if_commit is None else str(if_commit)
         key = idempotency(
             idempotency_key,
             actor=self.actor,

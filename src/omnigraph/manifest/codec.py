@@ -232,6 +232,8 @@ def _created_from_to_json(value: CreatedFrom) -> dict[str, Any]:
         fields["life"] = value.life
     if value.idempotency is not None:
         fields["idempotency"] = idempotency_to_json(value.idempotency)
+    if value.created_at is not None:
+        fields["created_at"] = value.created_at
     return fields
 
 
@@ -241,6 +243,7 @@ def _created_from_from_json(value: Any) -> CreatedFrom:
         branch=optional_text(fields.get("branch"), "created_from"),
         life=optional_int(fields.get("life"), "created_from"),
         idempotency=idempotency_from_json(fields["idempotency"]) if "idempotency" in fields else None,
+        created_at=optional_int(fields.get("created_at"), "created_from"),
     )
 
 

@@ -144,11 +144,14 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class CreatedFrom:
-    """How a life of a branch began: the branch and life named as source, the creation's idempotency digests."""
+    """How a life of a branch began: the branch and life named as source, the creation's idempotency digests, and when
+    (None in what was written before this was kept).
+    """
 
     branch: str | None
     life: int | None
     idempotency: Idempotency | None = None
+    created_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,6 @@ def _quality(form: str, ranges: list[tuple[str, float]]) -> float:
     return 0.0
 
 
-def prefers(request: Request, preference: str) -> bool:
-    """Whether a `Prefer` header asks for this."""
-    given = ",".join(request.headers.getlist("prefer"))
-    return preference in (part.split(";", 1)[0].strip().lower() for part in given.split(","))
-
-
 def buffered_result(result: Result, spelling: Spelling, bytes_max: int) -> bytes:
     """The JSON answer of a query. Raises LimitExceeded (`result_too_large`)."""
     parts: list[bytes] = []

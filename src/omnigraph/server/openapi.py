@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from omnigraph.server.answers import ARROW, CSV, JSON, NDJSON
-from omnigraph.server.rules import Rules, rules
+from omnigraph.server.rules import INT64_AS_TEXT, Rules, rules
 from omnigraph.server.shapes import ErrorBody
 
 _TEXT = {"type": "string"}
@@ -97,6 +97,7 @@ def _headers(demanded: Rules) -> list[dict[str, Any]]:
     found = [
         _header("Omnigraph-Http-Api", "the contract that the caller speaks", {"const": "1", **_TEXT}),
         _header("X-Request-Id", "1 to 128 visible ASCII characters", _TEXT),
+        *([_header("Prefer", f"`{INT64_AS_TEXT}`: 64-bit integers as text", _TEXT)] if demanded.rows else []),
     ]
     if demanded.key:
         bounded = {"minLength": 1, "maxLength": 128, **_TEXT}

@@ -1,7 +1,8 @@
 """What a route demands of a request besides its body: which query parameters there are, whether an idempotency key or a
 commit condition has a place, whether a body has one. Checked once the route is known and before a graph is looked up.
 
-A condition or key on a route without one is refused, so that neither can be ignored.
+A condition or key on a route without one is refused, so that neither can be ignored, and so is every other header or
+preference of OmniGraph's own that the route does not have. Headers of anybody else are no business of this module.
 """
 
 from __future__ import annotations
@@ -14,15 +15,21 @@ from urllib.parse import quote, unquote
 from fastapi import Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from omnigraph.errors import InvalidRequest
+from omnigraph.errors import InvalidRequest, NotAvailable
 from omnigraph.manifest.ids import CommitId
 from omnigraph.server.wire import NoParameters
 
 CONDITION = "omnigraph-if-graph-commit"
 KEY = "idempotency-key"
+INT64_AS_TEXT = "omnigraph-int64=string"
+PROFILE = "omnigraph-profile"
+
+_OWN = "omnigraph-"
+_OWN_HEADERS = frozenset({CONDITION, "omnigraph-http-api"})
 
 _KEY = re.compile(r"[!-~]{1,128}")
 _CONDITION = re.compile(r"[!#-)+-+\--~]+")  # visible ASCII without the `"`, `*` and `,` of other conditions
@@ -31,18 +38,22 @@ _HEADER_SAFE = "".join(chr(c) for c in range(0x21, 0x7F) if chr(c) not in '%"*,'
 
 @dataclass(frozen=True)
 class Rules:
-    """A dependency of every route. `body`: the model of a JSON body, or the media type of another."""
+    """A dependency of every route. `body`: the model of a JSON body, or the media type of another. `rows`: the answer has
+    rows, whose spelling the caller may prefer.
+    """
 
     parameters: type[BaseModel] = NoParameters
     write: bool = False
     key: bool = False
     condition: bool = False
+    rows: bool = False
     body: type[BaseModel] | str | None = None
 
     async def __call__(self, request: Request) -> None:
-        """Raises InvalidRequest: `condition_misplaced`, `idempotency_key_invalid`, `bad_request`."""
+        """Raises InvalidRequest: `condition_misplaced`, `idempotency_key_invalid`, `bad_request`; NotAvailable."""
         self._check_condition(request.headers.getlist(CONDITION))
         self._check_key(request.headers.getlist(KEY))
+        self._check_own(request.headers)
         self._check_parameters(request.query_params.multi_items())
         if self.body is None and _has_body(request.headers):
             raise InvalidRequest("This route takes no body.")
@@ -61,6 +72,17 @@ class Rules:
                 "An idempotency key is 1 to 128 visible ASCII characters, given once.", code="idempotency_key_invalid"
             )
 
+    def _check_own(self, headers: Headers) -> None:
+        for name in headers:
+            if name.startswith(_OWN) and name not in _OWN_HEADERS:
+                raise _header(name, "there is no such header of a request")
+        for preference in preferences(headers):
+            if not preference.startswith(_OWN) or (self.rows and preference == INT64_AS_TEXT):
+                continue
+            if self.rows and preference == PROFILE:
+                raise NotAvailable("Profiles of a query are not part of this version.", effects=None)
+            raise _header("Prefer", f"there is no preference {_shown(preference)} here")
+
     def _check_parameters(self, given: Iterable[tuple[str, str]]) -> None:
         known = {field.alias or name for name, field in self.parameters.model_fields.items()}
         seen: set[str] = set()
@@ -70,6 +92,12 @@ class Rules:
             if name in seen:
                 raise _parameter(name, "a query parameter is given once")
             seen.add(name)
+
+
+def preferences(headers: Headers) -> list[str]:
+    """What the `Prefer` headers ask for, without parameters, in small letters."""
+    given = ",".join(headers.getlist("prefer"))
+    return [part.split(";", 1)[0].strip().lower() for part in given.split(",")]
 
 
 def condition_of(request: Request) -> str:
@@ -104,10 +132,18 @@ def _misplaced(message: str) -> InvalidRequest:
 
 
 def _parameter(name: str, message: str) -> InvalidRequest:
-    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in name[:80])
+    shown = _shown(name)
     return InvalidRequest(
         f"{shown}: {message}", detail_key="invalid_fields", details=[{"path": shown, "message": message}]
     )
+
+
+def _header(name: str, message: str) -> InvalidRequest:
+    return InvalidRequest(f"{_shown(name)}: {message}.")
+
+
+def _shown(text: str) -> str:
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[:80])
 
 
 def _has_body(headers: Mapping[str, str]) -> bool:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.load.columns import list_array
 from omnigraph.engine.load.exact import RefusedRecord
 from omnigraph.errors import OmnigraphError
+from omnigraph.lang.query.faults import NOT_AVAILABLE
 from omnigraph.lang.schema.catalog import EntityType, Property
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.lang.values import Refused, value_from_json
@@ -65,9 +66,11 @@ def id_column(name: str, values: pa.ChunkedArray, *, may_be_null: bool) -> Colum
 
 def value_column(of: Property, values: pa.ChunkedArray) -> Column:
     """The values of a property."""
-    if of.type.scalar is Scalar.BLOB and values.null_count < len(values):
+    if of.type.scalar is Scalar.BLOB:
         row = pc.index(pc.is_valid(values), True).as_py()
-        return Misfit(row, "N001", of.name, "values of Blob properties can't be loaded: not available yet")
+        if row >= 0:
+            return Misfit(row, NOT_AVAILABLE, of.name, "Blob values are not part of this version")
+        return pa.chunked_array([pa.nulls(len(values), arrow_type(of.type))])
     return _column(of.name, of.type, values)
 
 

@@ -19,7 +19,8 @@ import pyarrow as pa
 from omnigraph.engine.constraints.violation import Violation
 from omnigraph.engine.load.batch import rows_schema
 from omnigraph.engine.load.lines import Lines
-from omnigraph.errors import InvalidData, OmnigraphError
+from omnigraph.errors import InvalidData, NotAvailable, OmnigraphError
+from omnigraph.lang.query.faults import NOT_AVAILABLE
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.lang.values import Refused, Value, value_from_json
@@ -123,13 +124,20 @@ class RefusedRecord(Exception):
                 property=self.property,
                 line_number=line_number,
             ).error()
-        return InvalidData(
+        refused = InvalidData(
             message,
             data_code=self.code,
             line_number=line_number,
             type_name=self.entity.name if self.entity is not None else self.type_name,
             property_name=self.property,
         )
+        if (
+            self.code == NOT_AVAILABLE
+        ):  # nothing is wrong with the record: the answer is that of every other such refusal
+            return NotAvailable(
+                message, detail_key=refused.detail_key, details=refused.details, line_number=line_number
+            )
+        return refused
 
 
 class _Form:
@@ -208,8 +216,8 @@ def _values(form: _Form, data: Mapping[str, object], entity_id: str | None) -> d
             what = f"{entity.name}.{name}: {value.reason}"
             raise RefusedRecord(code, what, entity, property=name, entity_id=entity_id)
         if of.scalar is Scalar.BLOB:
-            what = f"{entity.name}.{name}: values of Blob properties can't be loaded: not available yet"
-            raise RefusedRecord("N001", what, entity, property=name, entity_id=entity_id)
+            what = f"{entity.name}.{name}: Blob values are not part of this version"
+            raise RefusedRecord(NOT_AVAILABLE, what, entity, property=name, entity_id=entity_id)
         values[name] = value
     return values
 

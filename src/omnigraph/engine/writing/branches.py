@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from omnigraph.ambient import random_hex
+from omnigraph.ambient import random_hex, ulid_time_us
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.logs import log_event
 from omnigraph.engine.reading.interior import of_its_own
@@ -51,9 +51,12 @@ def fork_source(core: GraphCore, from_: str, idempotency: Idempotency | None = N
     none that could be looked at. Raises BranchNotFound, CommitNotFound, HistoryReclaimed, GraphReplaced.
     """
     if "@" in from_:
-        return Source(commit_manifest(core, from_), CreatedFrom(None, None, idempotency))
-    head = core.standing(from_)
-    return Source(head.manifest, CreatedFrom(from_, head.life, idempotency))
+        manifest, created_from = commit_manifest(core, from_), CreatedFrom(None, None, idempotency)
+    else:
+        head = core.standing(from_)
+        manifest, created_from = head.manifest, CreatedFrom(from_, head.life, idempotency)
+    begun = max(core.clock.now_us(), manifest.head_commit.created_at)  # no branch is older than what it begins from
+    return Source(manifest, replace(created_from, created_at=begun))
 
 
 def create_branch(
@@ -245,5 +248,12 @@ def _described(head: KnownHead) -> Branch:
         graph_manifest_version=manifest.version,
         life=manifest.life,
         created_from=None if made is None else made.branch,
-        created_at=as_datetime(manifest.head_commit.created_at),
+        created_at=None if (began := _began(manifest)) is None else as_datetime(began),
     )
+
+
+def _began(manifest: Manifest) -> int | None:
+    """When the present life of a branch began, microseconds: as it was noted then, and of `main` when its graph did."""
+    if manifest.created_from is not None:
+        return manifest.created_from.created_at
+    return ulid_time_us(manifest.graph) if manifest.branch == MAIN else None

@@ -20,13 +20,12 @@ from omnigraph.server.answers import (
     accepted_format,
     buffered_result,
     json_answer,
-    prefers,
     streamed_result,
 )
 from omnigraph.server.openapi import answers, record_answers, result_answers
 from omnigraph.server.pages import commit_page
 from omnigraph.server.routes.paths import GraphId, demanding, family
-from omnigraph.server.rules import in_header
+from omnigraph.server.rules import INT64_AS_TEXT, in_header, preferences
 from omnigraph.server.services import graph_of, json_body, reading, services, streaming, take_export_place
 from omnigraph.server.shapes import (
     BranchList,
@@ -55,14 +54,17 @@ async def graph(request: Request, g: GraphId) -> Response:
 
 
 @router.post(
-    "/query", summary="Run a read", dependencies=demanding(body=QueryRequest), responses=result_answers(QueryAnswer)
+    "/query",
+    summary="Run a read",
+    dependencies=demanding(rows=True, body=QueryRequest),
+    responses=result_answers(QueryAnswer),
 )
 async def query(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
     form = accepted_format(request)
     asked = await json_body(request, QueryRequest, write=False)
     settings = handle.settings_of(asked.settings)
-    spelling = Spelling(int64_as_text=settings.int64_as_string or prefers(request, "omnigraph-int64=string"))
+    spelling = Spelling(int64_as_text=settings.int64_as_string or INT64_AS_TEXT in preferences(request.headers))
 
     def run() -> Result:
         return handle.query(

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.receipts import LoadResult
-from omnigraph.errors import NotAvailable
 from omnigraph.manifest.builder import MAIN
 from omnigraph.manifest.keys import check_branch_name
 from omnigraph.server.answers import NDJSON, json_answer
@@ -52,8 +51,6 @@ async def mutate_if_graph_commit(request: Request, g: GraphId) -> Response:
 async def _mutate(request: Request, graph_id: str, condition: Callable[[], str | None]) -> Response:
     graph = graph_of(request, graph_id)
     asked = await json_body(request, MutateRequest, write=True)
-    if asked.settings:
-        raise NotAvailable("Settings of a mutation are not part of this version.")
     if_commit, key = condition(), key_of(request)
     result = await writing(
         request,
@@ -63,6 +60,7 @@ async def _mutate(request: Request, graph_id: str, condition: Callable[[], str |
             asked.params,
             query_name=asked.name,
             branch=asked.branch,
+            settings=asked.settings,
             if_commit=if_commit,
             message=asked.message,
             idempotency_key=key,
