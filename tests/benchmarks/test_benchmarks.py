@@ -42,7 +42,9 @@ def test_every_operation_keeps_its_budget_of_requests(storage: ObjectStorage) ->
     assert by_name["point read by key, columns in memory"].requests == 0
     assert by_name["merge that only adopts tables"].requests == 1
     assert by_name["insert one keyed row"].requests >= 4  # data, transaction, version, manifest: none is missed
+    assert by_name["point read by key, 3 columns, not in memory; no index"].requests > 0
     text = section_text(budget_section(counted, rows=9_000))
+    assert "this version builds none" in " ".join(text.split())
     assert text.count("\n| ") == len(counted) + 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,13 @@ def test_apply_makes_what_is_missing_and_then_nothing(run: Run, cluster: Path) -
     assert [line.split()[:3] for line in changed.out.splitlines()] == [
         ["atlas", "schema", "changed"],
         ["north", "schema", "changed"],
+    ]
+
+
+def test_apply_tells_programs_how_many_graphs_are_done(run: Run, cluster: Path) -> None:
+    done = run("cluster", "apply", "--config", cluster, "--json", "-q", "--progress", "json")
+    assert [json.loads(line)["progress"] for line in done.err.splitlines()] == [
+        {"phase": "apply", "done": count, "total": 2, "unit": "graphs"} for count in (0, 1, 2)
     ]
 
 

@@ -47,6 +47,7 @@ from omnigraph.store.open import open_store
 from support.command_line import Run
 
 SENT = Progressed(writes=True, sent=True, idempotency_key="k")
+STAGED = Progressed(writes=True, sent=True, idempotency_key="k", staged=True)
 NOT_SENT = Progressed(writes=True)
 READ = Progressed(writes=False)
 RENAME = 'query rename() { update Vessel set { title: "Changed" } where imo = 1 }'
@@ -71,8 +72,10 @@ TABLE: list[tuple[OmnigraphError, Progressed, int, tuple[str, str, str]]] = [
     (NotAvailable("x"), SENT, 1, ("finished", "none", "fix")),
     (ReadSetConflict("x", member="branch_head"), SENT, 1, ("finished", "none", "refresh")),
     (PreconditionFailed("x", expected="a", actual="b"), SENT, 4, ("finished", "none", "refresh")),
-    (storage(StorageClass.THROTTLED), SENT, 75, ("finished", "none", "retry")),
-    (storage(StorageClass.DENIED), SENT, 1, ("finished", "none", "recover")),
+    (storage(StorageClass.THROTTLED), SENT, 75, ("not_started", "none", "retry")),
+    (storage(StorageClass.DENIED), SENT, 1, ("not_started", "none", "recover")),
+    (storage(StorageClass.THROTTLED), STAGED, 75, ("finished", "none", "retry")),
+    (storage(StorageClass.DENIED), STAGED, 1, ("finished", "none", "recover")),
     (Busy("x", effects="none", retry_after=1), SENT, 75, ("not_started", "none", "retry")),
     (UNKNOWN, SENT, 1, ("unknown", "unknown", "reconcile")),
     (InternalError("x", effects="unknown", retry="reconcile"), SENT, 1, ("unknown", "unknown", "reconcile")),
@@ -189,6 +192,31 @@ def test_a_graph_that_cannot_be_read_was_not_started_on(run: Run, harbour: Path,
     scripted(Rule(Throttle(), verb="list", times=NEVER), Rule(Throttle(), verb="list_first", times=NEVER))
     failed = run("mutate", "--store", harbour, "-e", RENAME, "--json")
     assert (failed.code, failed.json["command_outcome"]["execution"]) == (75, "not_started")
+
+
+def test_a_store_that_cannot_be_reached_was_not_started_on_by_any_write(
+    run: Run, harbour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "OMNIGRAPH_STORAGE_REQUEST_TIMEOUT_SECONDS": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    schema = tmp_path / "s.pg"
+    schema.write_text("node Port { code: String @key }")
+    away = ("--store", "s3://nowhere/g", "--json")
+    for words in (
+        ("init", "--schema", schema),
+        ("mutate", "-e", RENAME),
+        ("branch", "create", "a"),
+        ("schema", "apply", "--schema", schema),
+    ):
+        failed = run(*words, *away)
+        assert (failed.code, failed.json["code"]) == (75, "storage_failure"), words
+        assert failed.json["command_outcome"] == {"execution": "not_started", "effects": "none", "action": "retry"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,16 @@ def test_apply_is_one_commit(run: Run, harbour: Path, wider: Path) -> None:
     assert "applied; commit main@3-" in done.out
     again = run("schema", "apply", harbour, "--schema", wider)
     assert (again.code, again.out) == (0, "nothing to change\n")
+
+
+def test_apply_tells_programs_its_steps(run: Run, harbour: Path, wider: Path) -> None:
+    done = run("schema", "apply", harbour, "--schema", wider, "--json", "-q", "--progress", "json")
+    told = [json.loads(line)["progress"] for line in done.err.splitlines()]
+    count = len(done.json["steps"])
+    assert told == [
+        {"phase": "schema", "done": 0, "unit": "steps"},
+        {"phase": "schema", "done": count, "total": count, "unit": "steps"},
+    ]
 
 
 def test_a_refused_step_is_shown_with_its_code(run: Run, harbour: Path, narrower: Path) -> None:

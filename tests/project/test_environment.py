@@ -41,6 +41,19 @@ def test_a_direct_dependency_is_bounded_and_its_locked_version_fits(text: str) -
     assert all(Version(version) in requirement.specifier for version in versions)
 
 
+_IMPORTED_AS = {"google-re2": "re2", "pylance": "lance", "python-graphblas": "graphblas", "pyyaml": "yaml"}
+
+
+def test_the_package_imports_all_that_it_is_installed_with() -> None:
+    sources = "\n".join(path.read_text() for path in (CHECKOUT / "src").rglob("*.py"))
+    for text in PROJECT["project"]["dependencies"]:
+        name = Requirement(text).name
+        module = _IMPORTED_AS.get(name, name)
+        assert re.search(rf"^\s*(import {module}\b|from {module}\b)", sources, re.MULTILINE), (
+            f"src never imports {name}"
+        )
+
+
 def test_every_locked_package_is_held_by_its_hashes() -> None:
     blocks = re.split(r"^(?=[A-Za-z0-9])", LOCK, flags=re.MULTILINE)[1:]
     assert len(blocks) > 50

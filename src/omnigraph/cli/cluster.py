@@ -9,7 +9,7 @@ from omnigraph.cli.command import command, group
 from omnigraph.cli.errors import Exit, UsageRefused
 from omnigraph.cli.forms import Listing
 from omnigraph.cli.output import emit_json, emit_listing, emit_text
-from omnigraph.cli.progress import waiting
+from omnigraph.cli.progress import steps
 from omnigraph.cli.receipts import counted
 from omnigraph.cli.scope import ClusterTarget, check_taken, resolve
 from omnigraph.cli.session import Session
@@ -61,8 +61,10 @@ def apply(session: Session, config: str | None, allow_data_loss: bool) -> int:
     session.heed_logs()
     from omnigraph.cluster.apply import apply as apply_folder
 
-    with waiting(session, "apply"):
-        report = session.send(lambda: apply_folder(folder, actor=session.actor, allow_data_loss=allow_data_loss))
+    with steps(session, "apply", "graphs") as progress:
+        report = session.send(
+            lambda: apply_folder(folder, actor=session.actor, allow_data_loss=allow_data_loss, progress=progress)
+        )
     session.echo(report.storage)
     if session.json:
         emit_json(report.to_dict())

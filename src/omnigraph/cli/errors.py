@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
-from omnigraph.errors import Busy, InvalidRequest, OmnigraphError, PreconditionFailed
+from omnigraph.errors import Busy, InvalidRequest, OmnigraphError, PreconditionFailed, StorageFailure
 
 Execution = Literal["not_started", "finished", "unknown"]
 Effects = Literal["none", "partial", "unknown"]
@@ -138,7 +138,11 @@ def effects_of(error: OmnigraphError) -> Effects:
 
 
 def execution_of(error: OmnigraphError, at: Progressed) -> Execution:
-    if not at.sent or isinstance(error, (UsageRefused, Busy)):
+    """`not_started` also where storage failed before the write had sent anything to it: whether the graph had to be opened
+    first, or, as by `init`, made, is no difference to the caller.
+    """
+    unreached = isinstance(error, StorageFailure) and not at.staged
+    if not at.sent or unreached or isinstance(error, (UsageRefused, Busy)):
         return "not_started"
     return "unknown" if effects_of(error) == "unknown" else "finished"
 

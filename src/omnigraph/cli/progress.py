@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from omnigraph.cli import terminal
 from omnigraph.cli.session import Session
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from omnigraph.engine.progress import LoadProgress, ReportProgress
 
 _QUIET_SECONDS = 1.0
+
+
+class ReportSteps(Protocol):
+    def __call__(self, done: int, total: int | None = None) -> None: ...
 
 
 @contextmanager
@@ -48,6 +52,20 @@ def waiting(session: Session, what: str) -> Generator[None]:
     finally:
         timer.cancel()
         shown.stop()
+
+
+@contextmanager
+def steps(session: Session, phase: str, unit: str) -> Generator[ReportSteps]:
+    """What work in few steps calls with how many are done and how many there are, once it knows: lines for programs; for
+    people a spinner as `waiting` has.
+    """
+
+    def report(done: int, total: int | None = None) -> None:
+        if session.progress == "json":
+            _line(phase, unit, done, total)
+
+    with waiting(session, phase):
+        yield report
 
 
 class _Spinner:
@@ -92,13 +110,17 @@ def _wants_bar(session: Session) -> bool:
 
 def _lines(phase: str, unit: str) -> ReportProgress:
     def report(state: LoadProgress) -> None:
-        fields: dict[str, object] = {"phase": phase, "done": state.bytes_read}
-        if state.bytes_total is not None:
-            fields["total"] = state.bytes_total
-        fields["unit"] = unit
-        terminal.say(json.dumps({"progress": fields}))
+        _line(phase, unit, state.bytes_read, state.bytes_total)
 
     return report
+
+
+def _line(phase: str, unit: str, done: int, total: int | None) -> None:
+    fields: dict[str, object] = {"phase": phase, "done": done}
+    if total is not None:
+        fields["total"] = total
+    fields["unit"] = unit
+    terminal.say(json.dumps({"progress": fields}))
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def reference() -> str:
         arguments = [p for p in own if isinstance(p, click.Argument)]
         words = "".join(f" {argument.make_metavar(context)}" for argument in arguments)
         parts += [f"### `omnigraph {name}{words}`", inspect.cleandoc(command.help or ""), takes_text(command)]
-        options = [p for p in own if isinstance(p, click.Option)]
+        options = [p for p in own if isinstance(p, click.Option) and not p.hidden]
         if options:
             parts.append(_option_table(options, context))
     return "\n\n".join(parts) + "\n"

@@ -9,7 +9,7 @@ from omnigraph.cli import options
 from omnigraph.cli.command import command, group
 from omnigraph.cli.errors import Exit, UsageRefused
 from omnigraph.cli.output import emit_json, emit_text
-from omnigraph.cli.progress import waiting
+from omnigraph.cli.progress import steps
 from omnigraph.cli.scope import cluster_around
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import schema_text
@@ -83,8 +83,10 @@ def apply(session: Session, uri: str | None, schema: str, allow_data_loss: bool,
     if allow_data_loss:
         deed = f"This applies the schema to {root.uri} and may drop rows or values that exist"
         session.consent(deed, even_locally=True, detail=dropped)
-    with session.writing(uri) as graph, waiting(session, "schema"):
+    with session.writing(uri) as graph, steps(session, "schema", "steps") as report:
+        report(0)
         result = session.send(lambda: graph.schema.apply(text, allow_data_loss=allow_data_loss, message=message))
+        report(len(result.steps), len(result.steps))
     if session.json:
         emit_json(result.to_dict())
         return

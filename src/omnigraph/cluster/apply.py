@@ -7,6 +7,7 @@ folder no longer declares are left alone and reported.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -54,16 +55,24 @@ class ApplyReport:
 
 
 def apply(
-    config_dir: str | os.PathLike[str], *, actor: str | None = None, allow_data_loss: bool = False
+    config_dir: str | os.PathLike[str],
+    *,
+    actor: str | None = None,
+    allow_data_loss: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> ApplyReport:
-    """Apply a folder. Holds the root's lock meanwhile.
+    """Apply a folder. Holds the root's lock meanwhile. `progress` is told how many of how many graphs are done.
 
     Raises InvalidConfig before anything is touched, LockHeld, StorageFailure. What goes wrong with one graph is told in
     the report and does not stop the others.
     """
     config = read_config(config_dir)
     with acquire(config.storage):
-        declared = [_applied(config, graph, actor, allow_data_loss) for graph in config.graphs]
+        declared: list[GraphApplied] = []
+        progress(0, len(config.graphs))
+        for graph in config.graphs:
+            declared.append(_applied(config, graph, actor, allow_data_loss))
+            progress(len(declared), len(config.graphs))
         known = {graph.id for graph in config.graphs}
         others = [GraphApplied(g, "undeclared") for g in stored_graphs(config.storage) if g not in known]
     return ApplyReport(config.storage, (*declared, *others))
