@@ -33,9 +33,13 @@ or the text of a lower library's error.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
+
+from omnigraph.error_parts import DiagnosticLike, OutcomeLike
+from omnigraph.escaping import safe_text
 
 Retry = Literal["fix", "retry", "refresh", "recover", "reconcile"]
 Effects = Literal["none", "unknown"]
@@ -64,27 +68,6 @@ class StoragePhase(StrEnum):
     TAG = "tag"
     LEDGER = "ledger"
     LOCK = "lock"
-
-
-class DiagnosticLike(Protocol):
-    """What an error needs to know of a language diagnostic (`omnigraph.lang.diagnostics.Diagnostic`)."""
-
-    @property
-    def code(self) -> str: ...
-
-    @property
-    def message(self) -> str: ...
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-class OutcomeLike(Protocol):
-    """What became of an attempted commit (`omnigraph.engine.receipts.Outcome`)."""
-
-    @property
-    def outcome(self) -> Literal["published", "superseded", "undetermined"]: ...
-
-    def to_dict(self) -> dict[str, Any]: ...
 
 
 class OmnigraphError(Exception):
@@ -131,6 +114,13 @@ class OmnigraphError(Exception):
         self.retry_after = retry_after
         self.request_id = request_id
 
+    def __str__(self) -> str:
+        """As people read it, with controls spelled out; `message` is the text as it is on the wire."""
+        return safe_text(self.message)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(f'{type(self).__name__} ({self.code}): {self}')}</pre>"
+
     def of_write(self, *, staged: bool) -> None:
         """Say what is known, if this ended a write without a word on effects. `staged`: the write may have sent something.
 
@@ -168,6 +158,10 @@ class _Diagnosed(InvalidRequest):
         fields.setdefault("details", diagnostic.to_dict())
         super().__init__(diagnostic.message, **fields)
         self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        """With place, source line and caret, and the fix."""
+        return self.diagnostic.render()
 
 
 class InvalidQuery(_Diagnosed, code="invalid_query"):

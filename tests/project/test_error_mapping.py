@@ -25,6 +25,9 @@ class _Diagnostic:
     def to_dict(self) -> dict[str, Any]:
         return {"code": self.code}
 
+    def render(self, source: str | None = None, *, caret: bool = True) -> str:
+        return self.message
+
 
 def unknown(kind: str = "commit", **fields: Any) -> OutcomeUnknown:
     given = {"branch": "main", "base_commit_id": "main@1-a", "graph_commit_id": "main@2-b", **fields}

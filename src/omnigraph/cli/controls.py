@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from omnigraph.escaping import CONTROLS, safe_text
+
 Kind = Literal["json", "csv"]
 
 
@@ -20,8 +22,6 @@ def shown_text(text: str) -> str:
     >>> shown_text("one\n\x1b[2Jtwo")
     'one\n\\x1b[2Jtwo'
     """
-    from omnigraph.engine.display import safe_text
-
     return "".join(part if part in ("\n", "\t") else safe_text(part) for part in re.split(r"([\n\t])", text))
 
 
@@ -36,8 +36,6 @@ def shown_pieces(pieces: Iterable[bytes], kind: Kind) -> Iterator[bytes]:
 
 def _inert_json(text: str) -> str:
     """Line ends between the values stay; in a string JSON has them escaped already."""
-    from omnigraph.engine.display import CONTROLS
-
     return CONTROLS.sub(lambda found: "\n" if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
 
 
@@ -45,8 +43,6 @@ class _InertCsv:
     """Line ends stay outside quotes only: one inside a field would look like the next record."""
 
     def __init__(self) -> None:
-        from omnigraph.engine.display import CONTROLS
-
         self._watched = re.compile(f'"|{CONTROLS.pattern}')
         self._quoted = False
 
@@ -54,8 +50,6 @@ class _InertCsv:
         return self._watched.sub(self._one, text)
 
     def _one(self, found: re.Match[str]) -> str:
-        from omnigraph.engine.display import safe_text
-
         character = found[0]
         if character == '"':
             self._quoted = not self._quoted

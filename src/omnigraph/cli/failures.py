@@ -70,7 +70,7 @@ def _headed(error: OmnigraphError, session: Session) -> str:
     diagnostic = getattr(error, "diagnostic", None)
     source = session.source_name or "<text>"
     if diagnostic is not None:
-        text = str(diagnostic.render(source))
+        text = str(diagnostic.render(source, caret=False))
         head, _, rest = text.partition("]")
         return f"{_red(head + ']', session)}{shown_text(rest)}"
     code = str(error.details["code"]) if isinstance(error, (InvalidData, ConstraintViolation)) else error.code

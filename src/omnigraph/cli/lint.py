@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import command
-from omnigraph.cli.controls import shown_text
 from omnigraph.cli.errors import Exit, UsageRefused
 from omnigraph.cli.output import emit_json, emit_text
 from omnigraph.cli.session import Session
@@ -64,4 +63,4 @@ def _say(report: Linted) -> None:
     count = "1 query" if report.queries == 1 else f"{report.queries} queries"
     emit_text(f"{report.path}: {count}, {len(report.faults)} at fault")
     for fault in report.faults:
-        say(shown_text(fault.render(report.path)))
+        say(fault.render(report.path, caret=False))

@@ -14,6 +14,7 @@ from omnigraph.cli.scope import cluster_around
 from omnigraph.cli.session import Session
 from omnigraph.cli.source import schema_text
 from omnigraph.cli.state import State
+from omnigraph.escaping import safe_text
 
 schema = group("schema", "The schema: show it, plan a change, apply one.")
 
@@ -105,8 +106,6 @@ def _steps_text(steps: Sequence[Mapping[str, Any]]) -> str:
 
 def step_text(step: Mapping[str, Any]) -> str:
     """One step of a migration in a line: what counts of it, of what, why."""
-    from omnigraph.engine.display import safe_text
-
     code = f" {step['code']}" if "code" in step else ""
     renamed = f" (was {step['renamed_from']})" if "renamed_from" in step else ""
     return safe_text(f"{step['severity']}{code} {step['kind']} {step['entity']}{renamed}: {step['reason']}")

@@ -18,7 +18,8 @@ from rich.text import Text
 
 from omnigraph.cli import terminal
 from omnigraph.cli.forms import Form, Listing
-from omnigraph.engine.display import NULL, cell_text, safe_text
+from omnigraph.engine.display import NULL, cell_text
+from omnigraph.escaping import safe_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.result import Result

@@ -8,9 +8,10 @@ from __future__ import annotations
 import datetime as dt
 import html
 import io
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+
+from omnigraph.escaping import safe_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,26 +20,6 @@ NULL = "∅"
 _CELL_WIDTH = 80
 _FIELD_WIDTH = 1_000
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""C0, C1 and bidirectional controls."""
-
-
-def safe_text(text: str) -> str:
-    r"""The text with C0, C1 and bidirectional controls spelled as escapes.
-
-    >>> safe_text("a\x1b[31m")
-    'a\\x1b[31m'
-    """
-    return CONTROLS.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    character = found[0]
-    named = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character)
-    if named is not None:
-        return named
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def cell_text(value: Any, width: int = _CELL_WIDTH) -> str:

@@ -57,6 +57,7 @@ from omnigraph.engine.writing.fork_load import load_into_fork
 from omnigraph.engine.writing.replay import idempotency
 from omnigraph.engine.writing.write import write
 from omnigraph.errors import InvalidParams, InvalidRequest, NotAvailable
+from omnigraph.escaping import safe_text
 from omnigraph.lang.query.syntax import BranchStatement
 from omnigraph.manifest.builder import MAIN
 
@@ -187,7 +188,7 @@ class Graph(AbstractContextManager["Graph"]):
         return self
 
     def __repr__(self) -> str:
-        return f"<Graph {self.uri} on {self.branch}>"
+        return f"<Graph {safe_text(self.uri)} on {safe_text(self.branch)}>"
 
     def _repr_html_(self) -> str:
         return self.info().html()

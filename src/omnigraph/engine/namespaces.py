@@ -35,6 +35,7 @@ from omnigraph.engine.writing.entry import WriteRequest, Written
 from omnigraph.engine.writing.replay import idempotency
 from omnigraph.engine.writing.write import write
 from omnigraph.errors import BranchNotFound, OmnigraphError
+from omnigraph.escaping import safe_text
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.builder import MAIN
 
@@ -51,7 +52,7 @@ class _Namespace:
             for name, each in vars(type(self)).items()
             if not name.startswith("_")
         ]
-        return f"<{type(self).__name__} of {self._context.core.store.uri}: {', '.join(offered)}>"
+        return f"<{type(self).__name__} of {safe_text(self._context.core.store.uri)}: {', '.join(offered)}>"
 
 
 def _arguments(method: Any) -> str:

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from omnigraph.errors import ExpectedOne
+from omnigraph.escaping import safe_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +64,7 @@ class ResultStream:
         return pa.RecordBatchReader.from_batches(self.schema, self._batches).__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"<ResultStream of {self.query_name} at {self.commit_id}: {', '.join(self.columns)}>"
+        return safe_text(f"<ResultStream of {self.query_name} at {self.commit_id}: {', '.join(self.columns)}>")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -246,4 +247,4 @@ class Result:
 
     def _foot(self) -> str:
         rows = "1 row" if len(self) == 1 else f"{len(self):,} rows"
-        return f"{rows} at {self.commit_id}"
+        return f"{rows} at {safe_text(self.commit_id)}"

@@ -1,16 +1,24 @@
 """Places in a source text and what is wrong there (languages.md 16.3).
 
-A diagnostic is data: code, stage, message, place, what was expected, one fix to write. How it is shown is a matter of
-the front; `render` is the plain form that the command line prints.
+A diagnostic is data: code, stage, message, place, what was expected, one fix to write. `render` is the text that all fronts
+show: the command line without the source line, Python with it and a caret under the fault.
 """
 
 from __future__ import annotations
 
 import bisect
+import html
+import unicodedata
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+from omnigraph.escaping import safe_text
 
 Stage = Literal["parse", "settings", "schema", "typecheck", "migration", "params", "load", "execute"]
+
+_LINE_SHOWN: Final = 120  # characters of the source line, from
+_BEFORE_SHOWN: Final = 50  # so many before the fault
+_TAB: Final = "    "
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,9 @@ class Diagnostic:
     property: str | None = None
     id: str | None = None
     line_number: int | None = None
-    sought: Sought | None = field(default=None, repr=False, compare=False)  # no part of the wire
+    # no part of the wire: what was sought in vain, and the text of the line at `position`
+    sought: Sought | None = field(default=None, repr=False, compare=False)
+    line: str | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnostic object of the wire; fields that are not known are left out."""
@@ -109,17 +119,59 @@ class Diagnostic:
                 fields[name] = value
         return fields
 
-    def render(self, source_name: str) -> str:
-        """The plain text form: `error[Q002]: …`, the place, the fix."""
+    def render(self, source: str | None = None, *, caret: bool = True) -> str:
+        """As text: `error[Q002]: …`, the place (in `source`, the name of a file), the line with a caret below, the fix.
+
+        Controls in what was written are spelled out.
+        """
         text = self.message.split(f"{self.code}: ", 1)[-1]
         if self.expected and self.expected not in text:
             text = f"{text}: expected {self.expected}"
-        lines = [f"error[{self.code}]: {text}"]
+        lines = [f"error[{self.code}]: {safe_text(text)}"]
         if self.position is not None:
-            lines.append(f"  --> {source_name}:{self.position.line}:{self.position.column}")
+            name = "" if source is None else f"{safe_text(source)}:"
+            lines.append(f"  --> {name}{self.position.line}:{self.position.column}")
+            if caret and self.line is not None:
+                lines += _pointed_out(self.line, self.position, self.end or self.position)
         if self.fix is not None:
-            lines.append(f"  fix: {self.fix}")
+            lines.append(f"  fix: {safe_text(self.fix)}")
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.render())}</pre>"
+
+
+def _pointed_out(line: str, position: Position, end: Position) -> list[str]:
+    """The part of a line around a fault, and carets under the fault as far as it stands in that line."""
+    start = position.column - 1
+    stop = end.column - 1 if end.line == position.line else len(line)
+    first = max(0, start - _BEFORE_SHOWN) if len(line) > _LINE_SHOWN else 0
+    last = first + _LINE_SHOWN
+    before = ("… " if first else "") + _visible(line[first:start])
+    fault = _visible(line[start : min(stop, last)])
+    after = _visible(line[max(stop, start) : last]) + (" …" if last < len(line) else "")
+    number = str(position.line)
+    gutter = " " * len(number)
+    carets = " " * _width(before) + "^" * max(1, _width(fault))
+    return [f" {gutter} |", f" {number} | {before}{fault}{after}", f" {gutter} | {carets}"]
+
+
+def _visible(text: str) -> str:
+    return safe_text(text.replace("\t", _TAB))
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that the text takes: none for what is put onto a letter, two for a wide one."""
+    return sum(
+        0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf") else _columns(c) for c in text
+    )
+
+
+def _columns(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 class SourceText:
@@ -143,3 +195,9 @@ class SourceText:
 
     def positions(self, span: Span) -> tuple[Position, Position]:
         return self.position(span.start), self.position(span.end)
+
+    def line(self, position: Position) -> str:
+        """The text of the line that a position is in, without its end."""
+        start = self._starts[position.line - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end].removesuffix("\r")

@@ -126,7 +126,8 @@ class Lexer:
     def refusal(self, span: Span, message: str, *, expected: str | None = None, fix: str | None = None) -> Exception:
         """The syntax error of this language at a place, to be raised."""
         position, end = self.source.positions(span)
-        return self.lexis.error(_syntax_error(self.lexis.code, message, position, end, expected, fix))
+        line = self.source.line(position)
+        return self.lexis.error(_syntax_error(self.lexis.code, message, position, end, expected, fix, line))
 
     def _skip_blank(self, offset: int) -> int:
         if offset == 0 and self.text.startswith(BYTE_ORDER_MARK):
@@ -223,10 +224,16 @@ def _shortened(text: str) -> str:
 
 
 def _syntax_error(
-    code: str, message: str, position: Position, end: Position, expected: str | None, fix: str | None
+    code: str,
+    message: str,
+    position: Position,
+    end: Position,
+    expected: str | None,
+    fix: str | None,
+    line: str | None = None,
 ) -> Diagnostic:
     text = f"parse error: {code}: {message}"
-    return Diagnostic(code, "parse", text, position=position, end=end, expected=expected, fix=fix)
+    return Diagnostic(code, "parse", text, position=position, end=end, expected=expected, fix=fix, line=line)
 
 
 @lru_cache(maxsize=8)

@@ -323,11 +323,11 @@ def test_the_query_to_run_is_the_named_or_the_only_one(catalog: Catalog) -> None
     one, two = check(
         "query one() { match { $v: Vessel } return { $v } } query two() { match { $v: Vessel } return { $v } }", catalog
     )
-    assert choose_query([one], None) is one
-    assert choose_query([one, two], "two") is two
+    assert choose_query([one], None, source="") is one
+    assert choose_query([one, two], "two", source="") is two
     for queries, name in [([one, two], None), ([one], "One")]:
         with pytest.raises(InvalidParams) as caught:
-            choose_query(queries, name)
+            choose_query(queries, name, source="")
         assert caught.value.diagnostic.code == "P006"
 
 
@@ -335,5 +335,7 @@ def test_the_query_to_run_is_the_named_or_the_only_one(catalog: Catalog) -> None
 @pytest.mark.parametrize("source", ["", "// nothing", "branch list"])
 def test_a_text_without_a_query_is_refused_when_run(source: str, name: str | None, catalog: Catalog) -> None:
     with pytest.raises(InvalidQuery) as caught:
-        choose_query(check(source, catalog), name)
-    assert caught.value.diagnostic.code == "Q004"
+        choose_query(check(source, catalog), name, source=source)
+    diagnostic = caught.value.diagnostic
+    assert diagnostic.code == "Q004"
+    assert diagnostic.to_dict()["position"] == {"line": 1, "column": len(source) + 1, "byte": len(source)}

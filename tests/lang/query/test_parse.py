@@ -226,7 +226,7 @@ def test_a_missing_parameter_list_is_repaired_by_machine(source: str) -> None:
 
 
 def test_the_command_line_shows_it_as_the_chapter_does() -> None:
-    assert refused("query busy {").render("harbour.gq") == (
+    assert refused("query busy {").render("harbour.gq", caret=False) == (
         "error[Q002]: a query declares its parameters, even none: expected `(`\n"
         "  --> harbour.gq:1:11\n"
         "  fix: query busy()"

@@ -82,7 +82,7 @@ class MutateOperation:
         """
         name, params = self._query_name, self._params
         try:
-            signature = choose_query(signatures(self._source), name)
+            signature = choose_query(signatures(self._source), name, source=self._source)
             bound = bind_params(signature, params, door=self._door)
         except (InvalidQuery, InvalidParams):
             return {"query": self._source, "name": name, "params": dict(params)}
@@ -92,7 +92,7 @@ class MutateOperation:
     def chosen(self, snapshot: Snapshot) -> MutationQuery:
         """The query that is run. Raises InvalidQuery, InvalidParams (`P006`), InvalidRequest (`wrong_verb`)."""
         queries = self._core.checked.queries(self._source, snapshot.catalog, snapshot.manifest.schema)
-        chosen = choose_query(queries, self._query_name)
+        chosen = choose_query(queries, self._query_name, source=self._source)
         if not isinstance(chosen, MutationQuery):
             raise InvalidRequest(f"'{chosen.name}' is a read: send it to query.", code="wrong_verb", effects="none")
         return chosen

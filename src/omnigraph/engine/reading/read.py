@@ -41,7 +41,7 @@ def run_query(
     except InvalidQuery as refused:
         past = selector.snapshot is not None or selector.as_of is not None
         raise (_explained(core, refused, source, state) if past else refused) from None
-    query = choose_query(queries, query_name)
+    query = choose_query(queries, query_name, source=source)
     if not isinstance(query, ReadQuery):
         raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")
     bound = bind_params(query, params, door=door)

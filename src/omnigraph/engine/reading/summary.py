@@ -9,6 +9,7 @@ from typing import Any
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.reading.selectors import Selector, pinned
 from omnigraph.engine.receipts import DatasetSummary, Summary
+from omnigraph.escaping import safe_text
 from omnigraph.manifest.codec import FORMAT
 from omnigraph.query.snapshot import Snapshot
 
@@ -47,7 +48,7 @@ class GraphInfo:
             for kind, types in (("node", self.nodes), ("edge", self.edges))
             for name, count in types.items()
         )
-        return f"<p>{html.escape(self.uri)} at {html.escape(self.head_commit_id)}</p><table>{rows}</table>"
+        return f"<p>{html.escape(safe_text(self.uri))} at {html.escape(safe_text(self.head_commit_id))}</p><table>{rows}</table>"
 
 
 def graph_info(core: GraphCore, selector: Selector) -> GraphInfo:

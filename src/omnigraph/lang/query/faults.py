@@ -94,6 +94,7 @@ def invalid_query(fault: Fault, source: SourceText, query: str | None) -> Invali
             type=fault.type_name,
             property=fault.property_name,
             sought=fault.sought,
+            line=source.line(position),
         )
     )
 

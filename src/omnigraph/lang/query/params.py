@@ -11,10 +11,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar, cast
 
-from omnigraph.errors import InvalidParams, InvalidQuery
-from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.errors import InvalidParams
+from omnigraph.lang.diagnostics import Diagnostic, SourceText, Span
 from omnigraph.lang.natives import from_python
-from omnigraph.lang.query.faults import listing, nearest_name
+from omnigraph.lang.query.faults import Fault, invalid_query, listing, nearest_name
 from omnigraph.lang.query.typed import Param, ParamDecl, ReadQuery, Signature, TypedQuery
 from omnigraph.lang.values import Refused, Value, date_text, datetime_text, value_from_json
 
@@ -22,15 +22,16 @@ Door = Literal["json", "python"]
 _Query = TypeVar("_Query", bound=TypedQuery | Signature)
 
 
-def choose_query(queries: Sequence[_Query], name: str | None) -> _Query:
-    """The query of a file that is to run: the one of that name, or without a name the only one.
+def choose_query(queries: Sequence[_Query], name: str | None, *, source: str) -> _Query:
+    """The query of a file that is to run: the one of that name, or without a name the only one. `source` is their text.
 
     Raises `InvalidQuery` (`Q004`) if the file holds no query at all, `InvalidParams` (`P006`) if there is none of the
     name, or several and no name.
     """
     if not queries:
-        message = "parse error: Q004: the text holds no query to run"
-        raise InvalidQuery(Diagnostic("Q004", "parse", message, expected="`query`"))
+        text = SourceText(source)
+        end = Span(len(source), len(source))
+        raise invalid_query(Fault("Q004", "the text holds no query to run", end, "`query`"), text, None)
     names = [query.name for query in queries]
     if name is None:
         if len(queries) == 1:

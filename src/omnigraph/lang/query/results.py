@@ -79,7 +79,6 @@ def _checked_items(written: Sequence[Item], place: Place) -> tuple[ReturnItem, .
                 item.expression.span,
                 expression=expression_text(item.expression),
                 expected="`as` and a name",
-                fix=f"{expression_text(item.expression)} as …",
             )
         name = column_name(item.expression) if item.alias is None else item.alias.text
         if name in names:

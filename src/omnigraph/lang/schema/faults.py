@@ -45,6 +45,7 @@ class Faults:
             suggestion=edit,
             type=type_name,
             property=property_name,
+            line=self._source.line(position),
         )
         return InvalidSchema(diagnostic)
 
