@@ -66,8 +66,9 @@ def init(
 ) -> Graph:
     """Create a graph and open it. `schema` is text if a str, a file if a Path.
 
-    Raises InvalidSchema before anything is written, AlreadyExists (`already_initialized`) unless `exist_ok`, LockHeld as
-    `open`, StorageFailure. Repeating it after any failure is safe.
+    Raises InvalidSchema before anything is written; AlreadyExists (`already_initialized`) unless `exist_ok`, and then, too,
+    if the schema of the graph there means something else; LockHeld as `open`; StorageFailure. Repeating it after any
+    failure is safe.
     """
     guard = _write_guard(uri)
     with guard():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,39 @@ def test_a_time_is_never_guessed(graph: Graph, time: Any) -> None:
             other(as_of=time)
     with pytest.raises(InvalidRequest, match="as_of"):
         graph.get("Port", "A", as_of=time)
+
+
+def test_a_parameter_is_given_once(graph: Graph) -> None:
+    source = "query q($a: I64) { match { $p: Port } return { count($p) as n } }"
+    assert graph.query(source, {"a": 1}).scalar() == 0
+    for given in (1, 2):
+        with pytest.raises(InvalidRequest, match="'a' is given twice"):
+            graph.query(source, {"a": 1}, a=given)
+        with pytest.raises(InvalidRequest, match="'a' is given twice"):
+            graph.mutate("query q($a: String) { delete Port where code = $a }", {"a": "1"}, a=given)
+
+
+@pytest.mark.parametrize("progress", [5, 0, None, "yes", []])
+def test_progress_is_a_switch_or_a_function(graph: Graph, tmp_path: Path, progress: Any) -> None:
+    with pytest.raises(InvalidRequest, match="`progress` is True, False"):
+        graph.load([], mode="append", progress=progress)
+    with pytest.raises(InvalidRequest, match="`progress` is True, False"):
+        graph.export(tmp_path / "out", progress=progress)
+    with pytest.raises(InvalidRequest, match="`progress` is True, False"):
+        graph.export(progress=progress)
+
+
+def test_an_export_goes_to_what_takes_bytes(graph: Graph, tmp_path: Path) -> None:
+    place = tmp_path / "out.jsonl"
+    for out in (io.StringIO(), place.open("w")):
+        with out, pytest.raises(InvalidRequest, match="a file opened for text: open it with mode 'wb'"):
+            graph.export(out)  # type: ignore[call-overload]
+    with place.open("rb") as reading, pytest.raises(InvalidRequest, match="open for reading only"):
+        graph.export(reading)
+    closed = io.BytesIO()
+    closed.close()
+    with pytest.raises(InvalidRequest, match="the file is closed"):
+        graph.export(closed)
 
 
 def test_an_unknown_mode_is_not_taken_for_reading(tmp_path: Path, graph: Graph) -> None:

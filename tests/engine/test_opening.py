@@ -45,9 +45,21 @@ def test_a_graph_is_made_once(any_root: str) -> None:
     with pytest.raises(AlreadyExists) as caught:
         omnigraph.init(any_root, schema=SCHEMA)
     assert caught.value.code == "already_initialized"
-    other = omnigraph.init(any_root, schema="node Other { k: String @key }", exist_ok=True)
-    assert other.id == made.id
-    assert other.schema.source == SCHEMA
+    same = omnigraph.init(any_root, schema=f"// the same\n{SCHEMA}\n", exist_ok=True)
+    assert same.id == made.id
+    assert same.schema.source == SCHEMA
+
+
+def test_a_graph_of_another_schema_is_not_taken_for_the_one_that_was_to_be_made(any_root: str) -> None:
+    made = omnigraph.init(any_root, schema=SCHEMA)
+    for schema in ("node Other { k: String @key }", f"{SCHEMA} node Other {{ k: String @key }}"):
+        with pytest.raises(AlreadyExists, match="with another schema") as caught:
+            omnigraph.init(any_root, schema=schema, exist_ok=True)
+        assert caught.value.code == "already_initialized"
+    made.schema.apply(f"{SCHEMA} node Other {{ k: String @key }}")
+    with pytest.raises(AlreadyExists):
+        omnigraph.init(any_root, schema=SCHEMA, exist_ok=True)
+    assert omnigraph.init(any_root, schema=made.schema.source, exist_ok=True).id == made.id
 
 
 def test_a_bad_schema_or_address_is_refused_before_anything_exists(tmp_path: Path) -> None:

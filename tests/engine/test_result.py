@@ -16,7 +16,7 @@ import pytest
 import omnigraph
 from omnigraph.engine.reading.answers import result_json
 from omnigraph.engine.result import Result, Target
-from omnigraph.errors import ExpectedOne
+from omnigraph.errors import ExpectedOne, InvalidRequest
 from omnigraph.query.encode import Spelling
 
 SCHEMA = "node N { k: I64 @key  t: String?  v: Vector(2)?  d: Date?  at: DateTime?  tags: [String]? }"
@@ -97,6 +97,30 @@ def test_a_vector_column_in_numpy_has_a_row_for_each_row(tmp_path: Path, conditi
     np.testing.assert_array_equal(array, np.array(expected, np.float32))
     part = Result(found.arrow().slice(1), found.types, found.commit_id, "q", found.target)
     np.testing.assert_array_equal(part.numpy("v"), array[1:])
+
+
+@pytest.mark.parametrize("settings_of", ["the handle", "the call"])
+def test_64_bit_integers_are_texts_on_the_wire_where_the_setting_says_so(
+    tmp_path: Path, graph: omnigraph.Graph, settings_of: str
+) -> None:
+    source = "query q() { match { $n: N } return { $n as n, $n.k as c } order { c } }"
+    setting = {"int64_json": "string"}
+    if settings_of == "the handle":
+        result = omnigraph.open(graph.uri, settings=setting).query(source)
+    else:
+        result = graph.query(source, settings=setting)
+    assert result[0]["c"] == 1
+    rows = result.to_dict()["rows"]
+    assert (rows[0]["c"], rows[0]["n"]["k"]) == ("1", "1")
+    assert json.loads(b"".join(result_json(result, Spelling(int64_as_text=True))))["rows"] == rows
+    result.to_json(tmp_path / "r.jsonl")
+    assert [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()] == rows
+    assert graph.query(source).to_dict()["rows"][0]["c"] == 1
+
+
+def test_a_word_that_pandas_types_are_not_is_refused(result: Result) -> None:
+    with pytest.raises(InvalidRequest, match="`types` is arrow or numpy"):
+        result.pandas(types="foo")  # type: ignore[arg-type]
 
 
 def test_it_goes_into_files(result: Result, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -17,12 +18,8 @@ from omnigraph.cli.state import Time
 if TYPE_CHECKING:
     import datetime as dt
 
-    from omnigraph.engine.graph import Graph
-    from omnigraph.engine.receipts import Outcome
 
 commit = group("commit", "Commits: the log, one commit, the outcome of an attempted one.")
-
-_PAUSE_SECONDS_MAX = 5.0
 
 
 @command("list", takes="any")
@@ -71,25 +68,11 @@ def outcome(session: Session, commit_id: str, wait: bool) -> None:
     The first two are final. Undetermined turns final with the branch's next write.
     """
     with session.reading() as graph:
-        found = _awaited(session, graph, commit_id) if wait else graph.commits.outcome(commit_id)
+        limit = math.inf if session.timeout_seconds is None else session.timeout_seconds
+        found = graph.commits.outcome(commit_id, wait=limit if wait else None)
+    if wait and found.outcome == "undetermined":
+        raise WaitOver(f"{commit_id} is still undetermined.", found.to_dict())
     _emit(session, found.to_dict())
-
-
-def _awaited(session: Session, graph: Graph, commit_id: str) -> Outcome:
-    from omnigraph.ambient import SystemClock
-
-    clock = SystemClock()
-    limit = session.timeout_seconds
-    until = None if limit is None else clock.boot_seconds() + limit
-    pause = 0.2
-    while True:
-        found = graph.commits.outcome(commit_id)
-        if found.outcome != "undetermined":
-            return found
-        if until is not None and clock.boot_seconds() + pause > until:
-            raise WaitOver(f"{commit_id} is still undetermined.", found.to_dict())
-        clock.sleep(pause)
-        pause = min(2 * pause, _PAUSE_SECONDS_MAX)
 
 
 def _emit(session: Session, answer: dict[str, object]) -> None:

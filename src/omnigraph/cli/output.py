@@ -141,7 +141,7 @@ def json_bytes(value: Any) -> bytes:
 # --- reads
 
 
-def emit_result(result: Result, form: Form, *, int64_as_text: bool = False) -> None:
+def emit_result(result: Result, form: Form) -> None:
     """The answer of a query in any form. Raises UsageRefused for Arrow on a terminal."""
     if form.output in ("table", "kv"):
         from omnigraph.cli.table import result_blocks, result_table
@@ -154,14 +154,14 @@ def emit_result(result: Result, form: Form, *, int64_as_text: bool = False) -> N
     if form.output == "arrow" and form.out in (None, "-") and terminal.stdout_is_terminal():
         raise UsageRefused("--format arrow is not for a terminal: add --out PATH or a pipe.")
     kind: dict[str, Kind] = {"json": "json", "jsonl": "json", "csv": "csv"}
-    emit(_encoded(result, form, int64_as_text), form.out, kind.get(form.output))
+    emit(_encoded(result, form), form.out, kind.get(form.output))
 
 
-def _encoded(result: Result, form: Form, int64_as_text: bool) -> Iterator[bytes]:
+def _encoded(result: Result, form: Form) -> Iterator[bytes]:
     from omnigraph.engine.reading import answers
     from omnigraph.query.encode import Spelling, arrow_stream, csv, ndjson
 
-    spelling = Spelling(int64_as_text=int64_as_text)
+    spelling = Spelling(int64_as_text=result.int64_as_text)
     match form.output:
         case "json":
             yield from answers.result_json(result, spelling)

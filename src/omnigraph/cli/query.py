@@ -61,10 +61,9 @@ def query(
             door="json",
             **state,
         )
-        int64_as_text = graph.settings_of(asked).int64_as_string
     for warning in result.warnings:
         session.note(f"warning[{warning['code']}]: {warning['message']}")
-    emit_result(result, form, int64_as_text=int64_as_text)
+    emit_result(result, form)
 
 
 def _settings(session: Session, given: tuple[str, ...]) -> dict[str, Any]:

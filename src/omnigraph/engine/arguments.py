@@ -5,10 +5,11 @@ was expected, never a TypeError out of the depths. Knows no graph.
 from __future__ import annotations
 
 import datetime as dt
+import io
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from omnigraph.engine.receipts import as_microseconds
 from omnigraph.engine.settings import request_settings
@@ -47,10 +48,14 @@ def _file_text(path: Path) -> str:
 
 
 def merged_params(params: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters given as a mapping and by keyword; the latter win."""
-    if params is not None:
-        _check(params, Mapping, "Parameters are a mapping of names to values")
-    return {**(params or {}), **named}
+    """Parameters given as a mapping and by keyword. Raises InvalidRequest for one that is given twice."""
+    if params is None:
+        return dict(named)
+    _check(params, Mapping, "Parameters are a mapping of names to values")
+    for name in named:
+        if name in params:
+            raise InvalidRequest(f"The parameter '{name}' is given twice, in the mapping and by keyword.")
+    return {**params, **named}
 
 
 def refused_keyword(refused: InvalidParams, named: Mapping[str, Any]) -> OmnigraphError:
@@ -71,9 +76,17 @@ def checked_settings(settings: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def checked_output(out: object) -> None:
-    """Raises InvalidRequest for what is neither a path nor a file."""
-    if not isinstance(out, (str, PathLike)) and not hasattr(out, "write"):
-        raise InvalidRequest(f"The output is a path or a binary file, not {type(out).__name__}.")
+    """Raises InvalidRequest for what is neither a path nor a file that bytes can be written to."""
+    if isinstance(out, (str, PathLike)):
+        return
+    try:
+        cast("IO[bytes]", out).write(b"")
+    except (AttributeError, TypeError):
+        kind = type(out).__name__
+        what = "a file opened for text: open it with mode 'wb'" if isinstance(out, io.TextIOBase) else kind
+        raise InvalidRequest(f"The output is a path or a binary file, not {what}.") from None
+    except (OSError, ValueError):
+        raise InvalidRequest("The output can't be written: the file is closed, or open for reading only.") from None
 
 
 def checked_names(names: object, what: str) -> None:
@@ -96,6 +109,22 @@ def checked_time(moment: dt.datetime | None, name: str) -> int | None:
         return None
     _check(moment, dt.datetime, f"`{name}` is a datetime")
     return as_microseconds(moment)
+
+
+def checked_seconds(wait: object, name: str) -> float:
+    """Seconds, none for None. Raises InvalidRequest for what is no span of time."""
+    if wait is None:
+        return 0.0
+    seconds = wait.total_seconds() if isinstance(wait, dt.timedelta) else wait
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not seconds >= 0:
+        raise InvalidRequest(f"`{name}` is a number of seconds of at least 0, or a timedelta.")
+    return float(seconds)
+
+
+def checked_progress(progress: object) -> None:
+    """Raises InvalidRequest for what is neither a switch nor something to call."""
+    if not isinstance(progress, bool) and progress != "auto" and not callable(progress):
+        raise InvalidRequest('`progress` is True, False, "auto" or a function.', effects="none")
 
 
 def checked_message(message: str | None) -> str | None:

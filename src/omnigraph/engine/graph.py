@@ -21,6 +21,7 @@ from omnigraph.engine.arguments import (
     checked_actor,
     checked_condition,
     checked_message,
+    checked_progress,
     checked_settings,
     merged_params,
     refused_keyword,
@@ -40,7 +41,7 @@ from omnigraph.engine.reading.context import Context
 from omnigraph.engine.reading.entity import read_entity
 from omnigraph.engine.reading.export import ExportInfo, export_pieces, export_to, records
 from omnigraph.engine.reading.read import run_query
-from omnigraph.engine.reading.selectors import Moment, Selector
+from omnigraph.engine.reading.selectors import Moment, Selector, manifest_of
 from omnigraph.engine.reading.summary import GraphInfo, graph_info, summary
 from omnigraph.engine.receipts import (
     Commit,
@@ -48,6 +49,7 @@ from omnigraph.engine.receipts import (
     LoadResult,
     Summary,
     WriteResult,
+    as_datetime,
 )
 from omnigraph.engine.result import Result, ResultStream, Target
 from omnigraph.engine.settings import RequestSettings
@@ -97,8 +99,8 @@ def init_graph(
 ) -> Graph:
     """Create a graph and open it. `schema` is text if a str, a file if a Path.
 
-    Raises InvalidSchema before anything is written, AlreadyExists (`already_initialized`) unless `exist_ok`,
-    StorageFailure. Repeating it after any failure is safe.
+    Raises InvalidSchema before anything is written; AlreadyExists (`already_initialized`) unless `exist_ok`, and then, too,
+    if the schema of the graph there means something else; StorageFailure. Repeating it after any failure is safe.
     """
     text = source_text(schema)
     checked_actor(actor)
@@ -149,8 +151,11 @@ class Graph(AbstractContextManager["Graph"]):
 
     @property
     def head(self) -> Commit:
-        """The head commit of this handle's branch, asked of storage. Raises BranchNotFound, StorageFailure."""
-        return Commit.of(self._core.head(self.branch).manifest.head_commit)
+        """The head commit of this handle's branch, asked of storage; of a view of the past (`at`) the commit that it shows.
+
+        Raises BranchNotFound, StorageFailure; of a view CommitNotFound, HistoryReclaimed.
+        """
+        return Commit.of(manifest_of(self._core, self._context.selector(), self.branch).head_commit)
 
     def on(self, branch: str) -> Graph:
         """The same graph with another default branch. Nothing is asked of storage."""
@@ -169,7 +174,7 @@ class Graph(AbstractContextManager["Graph"]):
 
     def info(self) -> GraphInfo:
         """Address, id, branches and types with counts."""
-        return graph_info(self._core, self._context.selector())
+        return graph_info(self._core, self._context.selector(), self.branch)
 
     def summary(
         self, *, branch: str | None = None, snapshot: str | None = None, as_of: Moment | None = None
@@ -188,7 +193,11 @@ class Graph(AbstractContextManager["Graph"]):
         return self
 
     def __repr__(self) -> str:
-        return f"<Graph {safe_text(self.uri)} on {safe_text(self.branch)}>"
+        past = self._context.pinned_at
+        shown = f"on {self.branch}" if past is None else f"at {past.snapshot}"
+        if past is not None and past.as_of is not None:
+            shown = f"on {self.branch} as of {as_datetime(past.as_of).isoformat()}"
+        return f"<Graph {safe_text(f'{self.uri} {shown}')}>"
 
     def _repr_html_(self) -> str:
         return self.info().html()
@@ -228,7 +237,7 @@ class Graph(AbstractContextManager["Graph"]):
                 query_name=query_name,
                 selector=self._context.selector(branch, snapshot, as_of),
                 default_branch=self.branch,
-                settings=self._context.settings_of(settings).query,
+                settings=self._context.settings_of(settings),
                 door=door,
             )
         except InvalidParams as refused:
@@ -300,6 +309,7 @@ class Graph(AbstractContextManager["Graph"]):
 
         Raises InvalidRequest for an unknown type, the errors of the selector, StorageFailure.
         """
+        checked_progress(progress)
         state = self._context.state(branch, snapshot, as_of)
         if out is None:
             return records(export_pieces(state, types=types, progress=progress if callable(progress) else None))
@@ -429,6 +439,7 @@ class Graph(AbstractContextManager["Graph"]):
             raise InvalidRequest("`mode` is append, merge or overwrite; it is never guessed.", effects="none")
         target = self._context.writable(branch)
         check_text(from_, "from_")
+        checked_progress(progress)
         source, digest = load_source(data, type), None
         if idempotency_key is not None:
             source, digest = digest_of(source, self._core.limits, accept_gzip=accept_gzip)

@@ -187,15 +187,16 @@ class Commits(_Namespace):
         since: dt.datetime | None = None,
         until: dt.datetime | None = None,
     ) -> Iterator[Commit]:
-        """Newest first along the branch, merged-in commits included; `limit` is at least 1.
+        """Newest first along the branch, merged-in commits included; `limit` is at least 1. A view of the past (`at`)
+        lists what was there then, unless a branch is named.
 
-        Raises InvalidRequest, BranchNotFound, StorageFailure.
+        Raises InvalidRequest, BranchNotFound, StorageFailure; of a view CommitNotFound, HistoryReclaimed.
         """
-        check_text(branch, "branch")
         checked_limit(limit)
         return commit_ops.list_commits(
             self._context.core,
-            self._context.branch if branch is None else branch,
+            self._context.selector(branch),
+            self._context.branch,
             limit=limit,
             since=checked_time(since, "since"),
             until=checked_time(until, "until"),
@@ -205,9 +206,11 @@ class Commits(_Namespace):
         """Raises CommitNotFound, InvalidRequest."""
         return commit_ops.get_commit(self._context.core, commit_id)
 
-    def outcome(self, commit_id: str) -> Outcome:
-        """What became of an attempted commit: `published`, `superseded`, `undetermined`."""
-        return commit_ops.commit_outcome(self._context.core, commit_id)
+    def outcome(self, commit_id: str, *, wait: float | dt.timedelta | None = None) -> Outcome:
+        """What became of an attempted commit: `published`, `superseded`, or `undetermined`, which it stays for `wait`
+        seconds at most before it is told. It asks and writes nothing. Raises InvalidRequest.
+        """
+        return commit_ops.await_outcome(self._context.core, commit_id, wait)
 
 
 class Schema(_Namespace):

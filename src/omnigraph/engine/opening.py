@@ -29,6 +29,7 @@ from omnigraph.errors import (
     StoragePhase,
 )
 from omnigraph.lang.schema.compile import compile_schema
+from omnigraph.lang.schema.migration import plan_migration
 from omnigraph.manifest.builder import MAIN, CommitDraft, genesis
 from omnigraph.manifest.chain import KnownHead, NoHead, resolve_head
 from omnigraph.manifest.codec import FORMAT
@@ -107,8 +108,9 @@ def init_core(
 ) -> GraphCore:
     """Make a graph with this schema and open it.
 
-    Raises InvalidSchema before anything is written; AlreadyExists (`already_initialized`) unless `exist_ok`, then the
-    existing graph is opened as it is; StorageFailure; OutcomeUnknown, after which init may simply be repeated.
+    Raises InvalidSchema before anything is written; AlreadyExists (`already_initialized`) unless `exist_ok`: then the
+    existing graph is opened, and refused likewise if its schema means something else; StorageFailure; OutcomeUnknown,
+    after which init may simply be repeated.
     """
     ProcessSettings.from_environment()
     catalog = compile_schema(schema, mint=mint_id)
@@ -130,7 +132,12 @@ def init_core(
         head = result.actual
     if not exist_ok:
         raise AlreadyExists("There is a graph at this address already.", code="already_initialized")
-    return _opened(store, head, owner=owner, clock=clock, fence=fence)
+    core = _opened(store, head, owner=owner, clock=clock, fence=fence)
+    accepted = head.manifest.schema
+    if plan_migration(core.schemas.catalog(accepted), core.schemas.source(accepted), schema, mint=mint_id).steps:
+        what = "There is a graph with another schema at this address: open it, and change that by `schema.apply`."
+        raise AlreadyExists(what, code="already_initialized")
+    return core
 
 
 @cache

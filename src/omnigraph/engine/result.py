@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from omnigraph.errors import ExpectedOne
+from omnigraph.errors import ExpectedOne, InvalidRequest
 from omnigraph.escaping import safe_text
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class Result:
     """Rows of a query.
 
     `table` holds the columns in return order, `types` their spelling in the query language, `commit_id` the commit whose
-    state they show. Rows are dicts in which a null is None and its key is present.
+    state they show. Rows are dicts in which a null is None and its key is present. `int64_as_text`: the setting
+    `int64_json = string`, which holds for what is spelled as on the wire: `to_dict` and `to_json`.
     """
 
     table: pa.Table
@@ -82,6 +83,7 @@ class Result:
     target: Target
     warnings: tuple[Mapping[str, str], ...] = ()
     profile: tuple[Mapping[str, Any], ...] | None = None
+    int64_as_text: bool = False
 
     # rows
 
@@ -164,6 +166,8 @@ class Result:
 
     def pandas(self, types: Literal["arrow", "numpy"] = "arrow") -> pd.DataFrame:
         """A pandas frame; needs the extra `omnigraph[pandas]`. `types="arrow"` keeps integers with nulls exact."""
+        if types not in ("arrow", "numpy"):
+            raise InvalidRequest("`types` is arrow or numpy.")
         if types == "numpy":
             return self.table.to_pandas()
         import pandas as pd
@@ -203,10 +207,11 @@ class Result:
         pq.write_table(self.table, path)
 
     def _write(self, path: str | PathLike[str], form: Literal["csv", "jsonl"]) -> None:
-        from omnigraph.query.encode import csv, ndjson
+        from omnigraph.query.encode import Spelling, csv, ndjson
 
+        spelling = Spelling(int64_as_text=self.int64_as_text)
         with open(path, "wb") as file:
-            for piece in csv(self.table) if form == "csv" else ndjson(self.table):
+            for piece in csv(self.table, spelling) if form == "csv" else ndjson(self.table, spelling):
                 file.write(piece)
 
     # the wire and people
@@ -215,9 +220,10 @@ class Result:
         """The answer object of the wire (interfaces.md 9.3), as reading its JSON gives it: dates are texts, nulls left out."""
         import json
 
-        from omnigraph.query.encode import json_rows
+        from omnigraph.query.encode import Spelling, json_rows
 
-        return {**self.head(), "rows": json.loads(b"".join(json_rows(self.table)))}
+        rows = b"".join(json_rows(self.table, Spelling(int64_as_text=self.int64_as_text)))
+        return {**self.head(), "rows": json.loads(rows)}
 
     def head(self) -> dict[str, Any]:
         """The answer object without `rows`."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from contextlib import suppress
 
+from omnigraph.engine.arguments import checked_seconds
 from omnigraph.engine.core import GraphCore
-from omnigraph.engine.reading.selectors import fate_of, parse_commit_id
+from omnigraph.engine.reading.selectors import Selector, fate_of, manifest_of, parse_commit_id
 from omnigraph.engine.receipts import Commit, Outcome
 from omnigraph.errors import CommitNotFound, FormatMismatch, StorageFailure
 from omnigraph.manifest.chain import NoHead
@@ -16,13 +18,19 @@ _FIRST_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 0.2, 5.0
 
 
 def list_commits(
-    core: GraphCore, branch: str, *, limit: int | None = None, since: int | None = None, until: int | None = None
+    core: GraphCore,
+    selector: Selector,
+    default_branch: str,
+    *,
+    limit: int | None = None,
+    since: int | None = None,
+    until: int | None = None,
 ) -> Iterator[Commit]:
-    """The branch's log, newest first, merged-in commits included; times in microseconds, both ends inclusive.
+    """The log of a state, newest first, merged-in commits included; times in microseconds, both ends inclusive.
 
-    Raises BranchNotFound before the first commit, StorageFailure if an older part of the log can't be read.
+    Raises the errors of the selector before the first commit, StorageFailure if an older part of the log can't be read.
     """
-    lineage = core.head(branch).manifest.lineage
+    lineage = manifest_of(core, selector, default_branch).lineage
 
     def walk() -> Iterator[Commit]:
         for place, record in enumerate(core.history.walk(lineage, since=since, until=until)):
@@ -45,9 +53,9 @@ def get_commit(core: GraphCore, commit_id: str) -> Commit:
             raise CommitNotFound(f"There is no commit {commit_id}.")
 
 
-def await_outcome(core: GraphCore, commit_id: str, wait_seconds: float = 0.0) -> Outcome:
-    """The outcome once it is final, or what is known when the wait is over. Raises InvalidRequest."""
-    until = core.clock.boot_seconds() + wait_seconds
+def await_outcome(core: GraphCore, commit_id: str, wait: float | dt.timedelta | None = None) -> Outcome:
+    """The outcome once it is final, or what is known when the wait, in seconds, is over. Raises InvalidRequest."""
+    until = core.clock.boot_seconds() + checked_seconds(wait, "wait")
     pause = _FIRST_PAUSE_SECONDS
     while True:
         found = commit_outcome(core, commit_id)

@@ -9,13 +9,13 @@ from omnigraph.engine.core import GraphCore
 from omnigraph.engine.reading.selectors import Pinned, Selector, pinned
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.result import Result, Target
+from omnigraph.engine.settings import RequestSettings
 from omnigraph.errors import InvalidQuery, InvalidRequest, OmnigraphError
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.params import bind_params, choose_query
 from omnigraph.lang.query.renamed import with_past_name
 from omnigraph.lang.query.typed import ReadQuery
 from omnigraph.manifest.ids import CommitId
-from omnigraph.query.limits import QuerySettings
 from omnigraph.query.run import run_read
 
 
@@ -27,7 +27,7 @@ def run_query(
     query_name: str | None,
     selector: Selector,
     default_branch: str,
-    settings: QuerySettings,
+    settings: RequestSettings,
     door: Literal["json", "python"],
 ) -> Result:
     """Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), the errors of the selector, LimitExceeded,
@@ -47,7 +47,7 @@ def run_query(
     bound = bind_params(query, params, door=door)
     now = as_datetime(now_us - now_us % 1_000)
     with snapshot.naming():
-        output = run_read(query, snapshot, bound, now=now, settings=settings, clock=core.clock)
+        output = run_read(query, snapshot, bound, now=now, settings=settings.query, clock=core.clock)
     named = default_branch if selector.branch is None else selector.branch
     branch = None if selector.snapshot is not None else named
     return Result(
@@ -56,6 +56,7 @@ def run_query(
         commit_id=state.commit_id,
         query_name=query.name,
         target=Target(branch, selector.snapshot),
+        int64_as_text=settings.int64_as_string,
     )
 
 

@@ -56,17 +56,21 @@ class Pinned:
 
 def pinned(core: GraphCore, selector: Selector, default_branch: str) -> Pinned:
     """Resolve a selector. Raises InvalidRequest, BranchNotFound, CommitNotFound, SnapshotNotFound, HistoryReclaimed."""
+    manifest = manifest_of(core, selector, default_branch)
+    named = selector.snapshot or str(manifest.head_commit.id)
+    return Pinned(core.snapshot(manifest), named)
+
+
+def manifest_of(core: GraphCore, selector: Selector, default_branch: str) -> Manifest:
+    """The manifest of the state that a selector means; its log ends in the commit of that state. Raises as `pinned`."""
     if selector.snapshot is not None:
         if selector.branch is not None or selector.as_of is not None:
             raise InvalidRequest("`snapshot` can't be combined with `branch` or `as_of`.")
-        manifest = commit_manifest(core, selector.snapshot)
-        return Pinned(core.snapshot(manifest), selector.snapshot)
+        return commit_manifest(core, selector.snapshot)
     branch = default_branch if selector.branch is None else selector.branch
     if selector.as_of is not None:
-        commit = commit_at(core, branch, selector.as_of)
-        return Pinned(core.snapshot(commit_manifest(core, str(commit.id))), str(commit.id))
-    manifest = core.head(branch).manifest
-    return Pinned(core.snapshot(manifest), str(manifest.head_commit.id))
+        return commit_manifest(core, str(commit_at(core, branch, selector.as_of).id))
+    return core.head(branch).manifest
 
 
 def parse_commit_id(text: str) -> CommitId:

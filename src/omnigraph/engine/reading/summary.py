@@ -51,9 +51,9 @@ class GraphInfo:
         return f"<p>{html.escape(safe_text(self.uri))} at {html.escape(safe_text(self.head_commit_id))}</p><table>{rows}</table>"
 
 
-def graph_info(core: GraphCore, selector: Selector) -> GraphInfo:
+def graph_info(core: GraphCore, selector: Selector, default_branch: str) -> GraphInfo:
     """Raises StorageFailure and the errors of the selector."""
-    state = pinned(core, selector, "main")
+    state = pinned(core, selector, default_branch)
     snapshot = state.snapshot
     return GraphInfo(
         graph_id=core.graph_id,
