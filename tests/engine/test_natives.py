@@ -112,7 +112,7 @@ def code_of_param(graph: omnigraph.Graph, of: str, value: Any) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_a_value_in_a_record_is_judged_as_the_same_value_in_a_parameter(graph: omnigraph.Graph, value: Any) -> None:
     for name, of in TYPES.items():
         expected = code_of_param(graph, of, value)
