@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,6 +156,38 @@ def test_knowledge_of_twelve_hours_ago_is_not_believed(clock: SteppingClock) -> 
     counted = FaultStore(store)
     assert resolve_head(counted, "main", clock=clock, known=heads[0]).version == 4
     assert asked(counted) == ["list_first", "read"]
+
+
+def main_by_itself(store: Store, clock: SteppingClock) -> KnownHead:
+    found = resolve_head(store, "main", clock=clock)
+    assert isinstance(found, KnownHead)
+    return found
+
+
+def main_in_the_list(store: Store, clock: SteppingClock) -> KnownHead:
+    (found,) = list_branches(store, clock=clock).heads
+    return found
+
+
+@pytest.mark.parametrize("ask", [main_by_itself, main_in_the_list])
+def test_what_a_listing_showed_before_a_sleep_is_not_read_as_the_head(
+    clock: SteppingClock, ask: Callable[[Store, SteppingClock], KnownHead]
+) -> None:
+    """The version was superseded and cleaned up meanwhile, and another sleeper's late request took its place."""
+    inner = MemoryStore()
+    two = published_chain(inner, 2)[-1]
+
+    def sleep() -> None:
+        clock.advance(25 * 3600.0)
+        three = follow(two, 7)
+        put(inner, three)
+        put(inner, follow(head(three), 8))
+        inner.delete([keys.version_key("main", 2)])
+        inner.create(keys.version_key("main", 2), to_bytes(replace(two.manifest, nonce="a stray")))
+
+    store = FaultStore(inner, [Rule(Meanwhile(before=sleep), verb="read", key="__manifest/main", times=1)])
+    found = ask(store, clock)
+    assert (found.version, found.known_at) == (4, clock.boot_seconds())
 
 
 def test_a_probe_during_which_the_machine_slept_is_not_believed() -> None:

@@ -29,7 +29,9 @@ from omnigraph.manifest.model import Base, Manifest
 from omnigraph.store.base import ObjectInfo, Store, StoredObject, StoreError
 
 PROBE_AGE_SECONDS_MAX = 12 * 3600.0
-"""A head known longer ago than this is not probed from."""
+"""A head known longer ago than this is not probed from; nor is what a listing showed so long ago read as a head: that
+version may be superseded and cleaned up by now, and a stray have taken its place.
+"""
 
 SEEN_SECONDS_MAX = 5.0
 """On an object store a read believes for so long that a version which was seen is still there; a write never does."""
@@ -176,7 +178,15 @@ def list_branches(store: Store, *, clock: Clock, graph: str | None = None) -> Br
     marker costs no further request, every other one GET, 32 at a time. Raises StorageFailure if the listing fails,
     GraphReplaced if a graph is named and a branch belongs to another.
     """
-    asked_at = clock.boot_seconds()
+    for _ in range(_LISTINGS_MAX):
+        asked_at = clock.boot_seconds()
+        found = _branches_listed(store, asked_at, clock, graph)
+        if clock.boot_seconds() - asked_at < PROBE_AGE_SECONDS_MAX:
+            return found
+    raise read_failure(StorageClass.TIMEOUT, "the list of branches")
+
+
+def _branches_listed(store: Store, asked_at: float, clock: Clock, graph: str | None) -> BranchList:
     with reading("the list of branches"):
         newest = list(_newest_by_listing(store) if store.local_path is None else _newest_on_disk(store))
     unmarked = [entry for entry in newest if not entry.deleted]
@@ -252,7 +262,7 @@ def _listed_head(store: Store, branch: str, clock: Clock, graph: str | None) -> 
         if version is None:
             return NoHead(branch, asked_at)
         found = read_version(store, branch, version, graph=graph)
-        if found is not None:
+        if found is not None and clock.boot_seconds() - asked_at < PROBE_AGE_SECONDS_MAX:
             return _seen(found, asked_at, asked_at)
     raise read_failure(StorageClass.NOT_FOUND, f"the newest version of branch '{branch}', which storage lists")
 
