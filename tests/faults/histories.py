@@ -111,6 +111,7 @@ class History:
         self.deeds: dict[str, Deed] = {}
         self.answers: dict[str, Answer] = {}
         self._works: dict[str, tuple[str, Work, str, str]] = {}  # label -> branch, work, key, writer's name
+        self._schemas: set[str] = set()  # labels of schema changes
         self._said: dict[str, str] = {}  # commit id -> what a look-up said that is final
         self._attempted: list[str] = []
         self._branches = ["main"]
@@ -249,6 +250,7 @@ class History:
                     _mutation(f'query m() {{ delete Port where code = "{code}" }}', label, branch),
                 )
             case "schema":
+                self._schemas.add(label)
                 return branch, *_schema(label, branch, writer)
             case "merge":
                 source = self._draw.choice(self._branches)
@@ -308,9 +310,12 @@ class History:
             self._take(label, answer_of(result))
 
     def _repeat(self, writer: Writer) -> None:
-        """The same request under the same key, through another engine, by the same client."""
-        unsettled = [label for label in self._works if not isinstance(self.answers.get(label), Done)]
-        label = self._draw.choice(unsettled or list(self._works) or [""])
+        """The same request under the same key, through another engine, by the same client. Not a schema: that takes no
+        key, and asks for a state, which others may have changed since.
+        """
+        keyed = [label for label in self._works if label not in self._schemas]
+        unsettled = [label for label in keyed if not isinstance(self.answers.get(label), Done)]
+        label = self._draw.choice(unsettled or keyed or [""])
         if not label or label not in self.answers:
             return
         _, work, key, name = self._works[label]
@@ -413,7 +418,7 @@ class History:
         anything being restarted.
         """
         for label, answer in list(self.answers.items()):
-            if isinstance(answer, Doubt | Stopped) and label in self._works:
+            if isinstance(answer, Doubt | Stopped) and label in self._works and label not in self._schemas:
                 branch, work, key, name = self._works[label]
                 if branch == "main":
                     handle = Graph(Context(self._draw.choice(self.writers).core, actor=name))

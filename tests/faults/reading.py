@@ -68,11 +68,13 @@ def check_handle(lab: Lab, operation: Operation, answers: Mapping[str, Answer], 
         narrower = any(model.schema in _NARROWER for model in states_of(lab, found, operation.branch))
         require(narrower, "a query of types that are there is refused")
         return
-    states = states_of(lab, found, operation.branch)
-    oldest = len(states) - 1 if must_be_head else _known(lab, found, operation, answers)
-    allowed = [shown_types(model) for model in states[oldest:]]
+    oldest = head.manifest.version - 1 if must_be_head else _known(lab, found, operation, answers)
+    after = lab.held()
+    allowed = [shown_types(model) for model in states_of(lab, after, operation.branch)[oldest:]]
     kind = "the head" if must_be_head else f"version {oldest + 1} or a later one"
-    require(seen in allowed, f"'{operation.branch}' is read as {seen}, which is not {kind}: {allowed}")
+    landed = after.head(operation.branch) != head  # meanwhile: the types were read one after another
+    mixed = landed and all(rows in [each.get(name, ()) for each in allowed] for name, rows in seen.items())
+    require(seen in allowed or mixed, f"'{operation.branch}' is read as {seen}, which is not {kind}: {allowed}")
 
 
 def _known(lab: Lab, found: Held, operation: Operation, answers: Mapping[str, Answer]) -> int:

@@ -20,7 +20,7 @@ from faults.kinds import BY_NUMBER as KINDS_BY_NUMBER
 from faults.kinds import KINDS, Kind
 from faults.lab import Answer, Definite, Done, Doubt, Lab, Stopped, explained
 from faults.operations import BY_NUMBER as OPERATIONS_BY_NUMBER
-from faults.operations import KEY, LABEL, OPERATIONS, Operation
+from faults.operations import DELETION, KEY, LABEL, OPERATIONS, Operation
 from faults.oracle import put
 from faults.reading import check_handle, check_value
 from faults.truth import Held, require
@@ -216,7 +216,12 @@ class Judged:
         labels = found.labels()
         for label, answer in {**answers, **self._lab.own}.items():
             if label in self._operation.bare:
-                self._check_times(label, answer, self._bare(found, *self._operation.bare[label]), when)
+                times = self._bare(found, *self._operation.bare[label])
+                if label == DELETION and isinstance(
+                    answer, Done
+                ):  # it asks for a state: another may have ended the life
+                    times = max(times, int(self._ended_by_another(found)))
+                self._check_times(label, answer, times, when)
                 continue
             if label not in self._lab.deeds:
                 continue
@@ -270,6 +275,12 @@ class Judged:
             v.manifest.branch == branch and v.manifest.state == state and (branch, v.manifest.version) not in known
             for v in found.bare()
         )
+
+    def _ended_by_another(self, found: Held) -> bool:
+        """Whether the life of the source that was merged ended, by whomever, at the commit that was merged."""
+        chain = found.chains["side"]
+        ended = next((place for place, v in enumerate(chain) if v.manifest.state == "deleted"), 0)
+        return ended > 0 and ("side", ended + 1) in self._lab.foreign and bool(chain[ended - 1].manifest.commits)
 
     def _check_life(self, found: Held, commit_id: str) -> None:
         """A write that began in one life of its branch is never published in another."""
