@@ -33,7 +33,6 @@ or the text of a lower library's error.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
@@ -119,6 +118,8 @@ class OmnigraphError(Exception):
         return safe_text(self.message)
 
     def _repr_html_(self) -> str:
+        import html  # its table of names is large, and a command line needs none of it
+
         return f"<pre>{html.escape(f'{type(self).__name__} ({self.code}): {self}')}</pre>"
 
     def of_write(self, *, staged: bool) -> None:

@@ -6,7 +6,6 @@ The human form of a write whose outcome is unknown ends with the line to run nex
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -116,5 +115,7 @@ def _red(text: str, session: Session) -> str:
 
 def frames(error: BaseException) -> str:
     """Where it happened: files, lines and functions; no values, no message of a lower library."""
+    import traceback
+
     stack = traceback.extract_tb(error.__traceback__)
     return "".join(f"  {frame.filename}:{frame.lineno} in {frame.name}\n" for frame in stack)

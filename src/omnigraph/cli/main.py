@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -99,6 +98,8 @@ class _Program(LazyGroup):
 
 def _lost_output(error: Exception) -> OutputFailed | None:
     """What click itself could not print: help, the version, a completion."""
+    import traceback
+
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if not isinstance(error, OSError) or frames[-1].f_code is not click.echo.__code__:
         return None

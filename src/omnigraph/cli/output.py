@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -84,6 +83,8 @@ def _to_stdout(pieces: Iterable[bytes]) -> None:
 
 
 def _to_file(pieces: Iterable[bytes], out: str) -> None:
+    import tempfile  # loads the random numbers, which few commands need
+
     folder, name = os.path.split(os.path.abspath(out))
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)

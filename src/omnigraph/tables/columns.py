@@ -9,6 +9,7 @@ that was added later has no values in older rows, and required values are the wr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, cast
 
 import pyarrow as pa
@@ -56,6 +57,7 @@ def arrow_type(value_type: ValueType) -> pa.DataType:
             return pa.list_(pa.float32(), value_type.dimension)
 
 
+@lru_cache(1024)
 def table_schema(entity_type: EntityType) -> pa.Schema:
     """All columns of a type: `__id`, for edges `__src` and `__dst`, then the properties in catalog order.
 

@@ -6,6 +6,7 @@ looked up there.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,14 @@ from omnigraph.query.snapshot import Snapshot
 from omnigraph.tables.columns import ID, table_schema
 
 
+@lru_cache(1024)
+def _open_schema(entity: EntityType) -> pa.Schema:
+    """The columns of a type, none of which need be there yet, and the statement that wrote the row."""
+    stored = table_schema(entity)
+    fields = [stored.field(place).with_nullable(True) for place in range(len(stored.names))]
+    return pa.schema([*fields, pa.field(STATEMENT, pa.int64())])
+
+
 class WorkingType:
     """Rows are appended as values of a statement and become columns when somebody looks."""
 
@@ -33,8 +42,7 @@ class WorkingType:
         self.snapshot = snapshot
         self.entity = entity
         self.schema = table_schema(entity)
-        fields = [self.schema.field(place).with_nullable(True) for place in range(len(self.schema.names))]
-        self._open_schema = pa.schema([*fields, pa.field(STATEMENT, pa.int64())])
+        self._open_schema = _open_schema(entity)
         self._pending: list[dict[str, Any]] = []
         self._overlay = self._open_schema.empty_table()
         self._minted: set[str] = set()

@@ -126,20 +126,23 @@ class KeyDictionary:
     def add(self, keys: pa.Array | pa.ChunkedArray) -> np.ndarray:
         """Vertex numbers of the keys; those never seen get the next numbers."""
         values = _flat(keys)
-        if len(values) <= _SINGLY:
-            found = self._tiers.find(values)
-            if len(found) == 0 or found.min() >= 0:
-                return found
+        if len(values) <= 1:
+            return self._added(values)
         coded = values.dictionary_encode()
-        distinct = coded.dictionary
+        return self._added(coded.dictionary)[coded.indices.to_numpy(zero_copy_only=False)]
+
+    def _added(self, distinct: pa.Array) -> np.ndarray:
         found = self._tiers.find(distinct)
-        if len(found) and found.min() < 0:
-            with self._lock:
-                found = self._tiers.find(distinct)
-                missing = np.flatnonzero(found < 0)
-                if len(missing):
-                    found[missing] = self._append(distinct.take(pa.array(missing)))
-        return found[coded.indices.to_numpy(zero_copy_only=False)]
+        if len(found) == 0 or found.min() >= 0:
+            return found
+        with self._lock:
+            found = self._tiers.find(distinct)
+            missing = np.flatnonzero(found < 0)
+            if len(missing) == len(distinct):
+                return self._append(distinct)
+            if len(missing):
+                found[missing] = self._append(distinct.take(pa.array(missing)))
+        return found
 
     def _append(self, keys: pa.Array) -> np.ndarray:
         """Number new, distinct keys. Called under the lock."""
@@ -147,8 +150,11 @@ class KeyDictionary:
         tiers = self._tiers
         base, tail = tiers.base, tiers.tail
         first = tail.end
-        order = pc.sort_indices(keys).to_numpy(zero_copy_only=False).astype(np.int64)
-        added = _tier(first, keys.take(pa.array(order)), (first + order).astype(np.int32))
+        if len(keys) == 1:  # what most writes bring
+            added = _Tier(first, keys, np.array([first], np.int32), np.zeros(1, np.int32))
+        else:
+            order = pc.sort_indices(keys).to_numpy(zero_copy_only=False).astype(np.int64)
+            added = _tier(first, keys.take(pa.array(order)), (first + order).astype(np.int32))
         if len(tail.number):
             added = tail.merged(added)
         if len(added.number) > max(_TAIL_LEAST, 4 * math.isqrt(len(base.number))):
