@@ -2,7 +2,7 @@
 
 The bare script writes the same row with the same library calls (data file, transaction, detached version), fsyncs the
 same files and folders side by side, and publishes a JSON text of the same length by temporary file, fsync, link, fsync
-of the folder, unlink. It plans, checks and remembers nothing.
+of the folder, unlink. It plans, checks and remembers nothing. Both run in one process that did nothing else before.
 """
 
 from __future__ import annotations

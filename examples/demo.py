@@ -1,4 +1,4 @@
-"""A running graph to play with: an excerpt of WordNet in a local folder, behind a server.
+"""A running graph to play with: an excerpt of WordNet in a cluster on a local folder, behind a server.
 
 python -m examples.demo            what `make demo` does: serves ./demo until Ctrl-C; data stays for the next time
 python -m examples.demo --check    `make demo CHECK=1`: the same in a folder of its own; asks the running server for every
@@ -27,6 +27,7 @@ import httpx
 
 import omnigraph
 from examples.wordnet.check import SCHEMA, Ask, Rows, answers, load, reported
+from omnigraph.cluster.apply import apply
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 EXAMPLE = CHECKOUT / "examples" / "wordnet"
@@ -35,12 +36,55 @@ READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 40  # above the server's own grace
 
 
+CLUSTER = f"""version: 1
+metadata: {{ name: demo }}
+graphs:
+  {GRAPH}: {{ schema: {SCHEMA.name} }}
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query, and what its answer holds."""
+
+    title: str
+    query: str
+    holds: str
+
+
+QUESTIONS = (
+    Question(
+        "what a dog can be",
+        'query q() { match { $w: Word { lemma: "dog" }  $w sense $s } return { $s.key as key, $s.definition as definition } order { key } }',
+        "genus Canis",
+    ),
+    Question(
+        "kinds of dogs",
+        'query q() { match { $k hypernym $s  $s: Synset { key: "n02084071" } } '
+        "return { $k.key as key, $k.definition as definition } order { key } limit 6 }",
+        "n02085374",
+    ),
+    Question(
+        "the biggest subjects",
+        "query q() { match { $s: Synset } return { $s.lexname as subject, count($s) as synsets } order { synsets desc } limit 5 }",
+        "noun.animal",
+    ),
+)
+
+
 def prepare(root: Path) -> None:
-    """Make the graph below `root`, unless an earlier demo left it there whole."""
-    folder = root / "graphs" / f"{GRAPH}.omni"
-    with omnigraph.init(str(folder), schema=SCHEMA, exist_ok=True) as graph:
+    """Make the cluster in `root` and load its graph, unless an earlier demo left it there whole; ask it three questions."""
+    root.mkdir(exist_ok=True)
+    (root / "cluster.yaml").write_text(CLUSTER)
+    shutil.copyfile(SCHEMA, root / SCHEMA.name)
+    report = apply(root)
+    if report.outcome != "done":
+        raise RuntimeError(f"the cluster could not be applied: {report}")
+    with omnigraph.open(str(root / "graphs" / f"{GRAPH}.omni")) as graph:
         if not number_of_synsets(graph):
             load(graph, EXAMPLE / "excerpt.jsonl.gz")
+        for question in QUESTIONS:
+            print(f"\n{question.title}\n{graph.query(question.query)}")
 
 
 def number_of_synsets(graph: omnigraph.Graph) -> object:
@@ -108,15 +152,18 @@ class Suggestion:
 
 
 def suggestions(url: str, root: Path) -> list[Suggestion]:
-    body = {"query": 'query q() { match { $w: Word { lemma: "dog" }  $w sense $s } return { $s.definition } }'}
-    post = ["curl", "-s", f"{url}/graphs/{GRAPH}/query", "-H", "Content-Type: application/json", "-d", json.dumps(body)]
+    """The questions by curl, if that is there, and one by the command line."""
+    form = ["-H", "Content-Type: application/json", "-d"]
+    curl = ["curl", "-s", f"{url}/graphs/{GRAPH}/query", *form]
     ask = [os.path.relpath(program("omnigraph"), CHECKOUT), "query", "--query", "examples/wordnet/queries.gq"]
     here = ["--cluster", os.path.relpath(root, CHECKOUT), "--graph", GRAPH]
-    by_curl = [Suggestion("what a dog is", post, "genus Canis")] if shutil.which("curl") else []
     return [
-        *by_curl,
-        Suggestion("kinds of dogs", [*ask, "kinds_of", "-p", "key=n02084071", *here], "n02085374"),
-        Suggestion("the biggest subjects", [*ask, "subjects", *here], "noun.animal"),
+        *(
+            Suggestion(q.title, [*curl, json.dumps({"query": q.query})], q.holds)
+            for q in QUESTIONS
+            if shutil.which("curl")
+        ),
+        Suggestion("words for the same, in the terminal", [*ask, "synonyms", "-p", "lemma=dog", *here], "domestic dog"),
     ]
 
 

@@ -333,3 +333,21 @@ def test_a_bar_ends_with_the_reading(graph: Graph, capsys: pytest.CaptureFixture
     assert "records" in first
     time.sleep(0.3)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("record", "meant"),
+    [
+        ('{"type": "Vesel", "data": {}}', "Vessel"),
+        ('{"edge": "CallAt", "from": "1", "to": "2"}', "CallsAt"),
+        ('{"type": "Vessel", "data": {"titel": "x"}}', "title"),
+        ('{"type": "Vessel", "dta": {}}', "data"),
+    ],
+)
+def test_a_misspelt_name_in_a_record_is_refused_with_the_one_that_was_meant(
+    graph: Graph, record: str, meant: str
+) -> None:
+    with pytest.raises(InvalidData) as caught:
+        graph.load(record.encode(), mode="append")
+    assert caught.value.message.startswith("line 1: ")
+    assert caught.value.message.endswith(f'. Did you mean "{meant}"?')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from examples import demo
+from omnigraph.cluster.config import read_config
 from omnigraph.cluster.ownership import acquire
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -23,9 +25,22 @@ def test_the_demo_serves_a_graph_that_answers_right_and_stops_in_order() -> None
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "35 of 35 answers are right" in done.stdout
-    assert "ok    kinds of dogs" in done.stdout
+    for question in demo.QUESTIONS:
+        assert f"ok    {question.title}" in done.stdout
+    shown, _, commands = done.stdout.partition("is served at")
+    assert [f"\n{question.title}\n" in shown for question in demo.QUESTIONS] == [True] * 3, "the answers stand there"
+    assert commands.count("  curl -s http://127.0.0.1:") == (3 if shutil.which("curl") else 0)
     assert "another terminal" not in done.stdout  # its folder is gone when the reader could
     assert done.stderr == ""
+
+
+def test_the_demo_is_a_cluster_that_can_be_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        demo.prepare(tmp_path / "demo")
+        told = capsys.readouterr().out
+        for question in demo.QUESTIONS:
+            assert question.holds in told.partition(question.title)[2]
+    assert read_config(tmp_path / "demo").graphs
 
 
 def test_a_second_demo_says_in_one_line_that_the_first_is_running(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -20,7 +20,7 @@ from omnigraph.engine.constraints.violation import Violation
 from omnigraph.engine.load.batch import rows_schema
 from omnigraph.engine.load.lines import Lines
 from omnigraph.errors import InvalidData, NotAvailable, OmnigraphError
-from omnigraph.lang.query.faults import NOT_AVAILABLE
+from omnigraph.lang.query.faults import NOT_AVAILABLE, nearest_name
 from omnigraph.lang.schema.catalog import Catalog, EntityType, Property
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.lang.values import Refused, Value, value_from_json
@@ -169,8 +169,9 @@ class _Forms:
         if form is None:
             entity = self._catalog.nodes.get(name) if word == "type" else self._catalog.edge_by_word(name)
             if entity is None:
-                kind = "node" if word == "type" else "edge"
-                raise RefusedRecord("W011", f"the schema has no {kind} type {_quoted(name)}", type_name=_shown(name))
+                kind, known = ("node", self._catalog.nodes) if word == "type" else ("edge", self._catalog.edges)
+                what = f"the schema has no {kind} type {_quoted(name)}{_meant(name, known)}"
+                raise RefusedRecord("W011", what, type_name=_shown(name))
             form = self._known[word, name] = _Form(entity)
         return form
 
@@ -181,7 +182,8 @@ def _record(forms: _Forms, line: str) -> _Record:
     entity = form.entity
     if not form.keys.issuperset(raw):
         stranger = next(key for key in raw if key not in form.keys)
-        raise RefusedRecord("W010", f"{_quoted(stranger)} is no key of a {entity.kind} record", entity)
+        what = f"{_quoted(stranger)} is no key of a {entity.kind} record{_meant(stranger, form.keys)}"
+        raise RefusedRecord("W010", what, entity)
     given_id = _id(raw, "id", entity) if "id" in raw else None
     ends = tuple([_id(raw, end, entity) for end in form.ends])
     data = raw.get("data", {})
@@ -206,7 +208,7 @@ def _values(form: _Form, data: Mapping[str, object], entity_id: str | None) -> d
     for name, raw in data.items():
         of = form.types.get(name)
         if of is None:
-            what = f"{entity.name} has no property {_quoted(name)}"
+            what = f"{entity.name} has no property {_quoted(name)}{_meant(name, form.types)}"
             raise RefusedRecord("W011", what, entity, property=_shown(name), entity_id=entity_id)
         if raw is None:
             continue
@@ -220,6 +222,15 @@ def _values(form: _Form, data: Mapping[str, object], entity_id: str | None) -> d
             raise RefusedRecord(NOT_AVAILABLE, what, entity, property=name, entity_id=entity_id)
         values[name] = value
     return values
+
+
+_NAME_LENGTH_MAX = 200
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """The fix for a misspelt name, if one is near. Long texts are no slips, and costly to compare."""
+    near = nearest_name(name, known) if len(name) <= _NAME_LENGTH_MAX else None
+    return "" if near is None else f'. Did you mean "{near}"?'
 
 
 def _read_type(each: Property) -> ValueType:
