@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from omnigraph.cluster.inventory import not_held
-from omnigraph.cluster.layout import CLUSTER_FOLDER, GRAPH_SUFFIX
+from omnigraph.cluster.inventory import not_there
+from omnigraph.cluster.layout import CLUSTER_FOLDER
 from omnigraph.cluster.ownership import cluster_of, shared
 from omnigraph.engine.arguments import Source
 from omnigraph.engine.effects import definite_failures
@@ -50,7 +50,7 @@ def open(
         cluster = cluster_of(uri)
         if cluster is None or not (Path(cluster) / CLUSTER_FOLDER).is_dir():
             raise
-        raise not_held(cluster, Path(uri).name.removesuffix(GRAPH_SUFFIX)) from None
+        raise not_there(cluster, str(uri)) from None
     graph.core.write_guard = _write_guard(uri)
     return graph
 

@@ -5,7 +5,6 @@ The record of a key is the commit itself, so it is there exactly when the commit
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -147,8 +146,7 @@ def test_a_kill_between_publication_and_answer_loses_nothing_and_doubles_nothing
             assert server.ended() == -signal.SIGKILL
     else:
         words = write.words(root, "k") if door != "python" else [str(WRITES.index(write)), str(root / GRAPH)]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # the tests' own rooms as this process finds them
-        ended = subprocess.run([*program, *words], capture_output=True, env=env, check=False, timeout=60)
+        ended = subprocess.run([*program, *words], capture_output=True, check=False, timeout=60)
         assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b""), ended.stderr.decode()
     assert standing(root, write) == list(write.codes), "it had landed"
     answers = [sent(again, root, write, "k") for again in DOORS]

@@ -25,7 +25,7 @@ from faults.lab import (
     shown,
     told,
 )
-from faults.oracle import SCHEMA, Deed, Model, accepted, also, gone, marked, nothing, only, put
+from faults.oracle import SCHEMA, Deed, accepted, also, gone, marked, nothing, only, put
 from faults.reading import rows_read, shown_types
 from faults.truth import Contents, Held, States, Violation, check_parents, held, judge, require
 from faults.witness import Witness
@@ -355,21 +355,12 @@ class History:
         answer = told(lambda: rows_read(writer.graph, branch), reads=True)
         if isinstance(answer, Done):
             found = held(self.witness)
-            states = self._states(found, branch)
+            states = States(found, self.deeds, {}).of_chain(found.chains.get(branch, []))
             allowed = [shown_types(model) for model in states[-4:]]  # others may have written between its three queries
             self.steps.append(f"{'    ' * self._nested}{writer.name} reads '{branch}'")
             for name in ("Port", "Note", "Ferry"):
                 seen = answer.value.get(name, ())
                 require(any(seen == each.get(name, ()) for each in allowed), f"'{branch}': {name} is read as {seen}")
-
-    def _states(self, found: Held, branch: str) -> list[Model]:
-        replay = States(found, self.deeds, {})
-        states: list[Model] = []
-        last: Model | None = None
-        for version in found.chains.get(branch, []):
-            last = replay.of(version, last)
-            states.append(last)
-        return states
 
     def _fork(self, writer: Writer, name: str) -> None:
         source = self._draw.choice(self._branches)

@@ -126,6 +126,15 @@ def _rival(name: str) -> Callable[[Lab, Operation], None]:
     return lambda lab, operation: operation.rivals[name](lab)
 
 
+def _lost(number: int, name: str, fault: Fault, after: Callable[[Lab, Operation], None], **more: object) -> Kind:
+    """A create whose answer is not what happened, and what comes before it is asked about."""
+    return Kind(number, name, _meanwhile(after=after, fault=fault), verbs=_CREATE, **more)  # type: ignore[arg-type]
+
+
+def _lost_to(number: int, name: str, fault: Fault, rival: str) -> Kind:
+    return _lost(number, name, fault, _rival(rival), needs=rival)
+
+
 def _before(number: int, name: str, rival: str, **more: object) -> Kind:
     return Kind(number, name, _meanwhile(before=_rival(rival)), needs=rival, **more)  # type: ignore[arg-type]
 
@@ -259,43 +268,13 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(55, "25 hours after, two follow, clean-up", _meanwhile(after=_slept(25 * HOUR, 2)), doubtful=True),
     Kind(56, "11 minutes before, one follows", _meanwhile(before=_slept(660.0, 1)), doubtful=True),
-    Kind(57, "lost after, fence closed", _meanwhile(after=_close, fault=LoseAfter()), verbs=_CREATE, doubtful=True),
-    Kind(58, "lost before, fence closed", _meanwhile(after=_close, fault=LoseBefore()), verbs=_CREATE, doubtful=True),
-    Kind(
-        59,
-        "412 of one's own, fence closed",
-        _meanwhile(after=_close, fault=FailCondition(True)),
-        verbs=_CREATE,
-        doubtful=True,
-    ),
-    Kind(
-        60,
-        "lost after, unrelated follows",
-        _meanwhile(after=_rival("unrelated"), fault=LoseAfter()),
-        verbs=_CREATE,
-        needs="unrelated",
-    ),
-    Kind(
-        61,
-        "lost after, conflicting follows",
-        _meanwhile(after=_rival("conflicting"), fault=LoseAfter()),
-        verbs=_CREATE,
-        needs="conflicting",
-    ),
-    Kind(
-        62,
-        "lost before, conflicting comes",
-        _meanwhile(after=_rival("conflicting"), fault=LoseBefore()),
-        verbs=_CREATE,
-        needs="conflicting",
-    ),
-    Kind(
-        63,
-        "lost after, branch made anew",
-        _meanwhile(after=_rival("anew"), fault=LoseAfter()),
-        verbs=_CREATE,
-        needs="anew",
-    ),
+    _lost(57, "lost after, fence closed", LoseAfter(), _close, doubtful=True),
+    _lost(58, "lost before, fence closed", LoseBefore(), _close, doubtful=True),
+    _lost(59, "412 of one's own, fence closed", FailCondition(True), _close, doubtful=True),
+    _lost_to(60, "lost after, unrelated follows", LoseAfter(), "unrelated"),
+    _lost_to(61, "lost after, conflicting follows", LoseAfter(), "conflicting"),
+    _lost_to(62, "lost before, conflicting comes", LoseBefore(), "conflicting"),
+    _lost_to(63, "lost after, branch made anew", LoseAfter(), "anew"),
     Kind(
         65,
         "25 hours before, four conflicting follow, clean-up half done",
@@ -304,7 +283,7 @@ KINDS: tuple[Kind, ...] = (
         doubtful=True,
     ),
     _before(66, "property dropped before", "narrow"),
-    Kind(64, "lost before, twin comes", _meanwhile(after=_twin, fault=LoseBefore()), verbs=_CREATE, needs="twin"),
+    _lost(64, "lost before, twin comes", LoseBefore(), _twin, needs="twin"),
 )
 BY_NUMBER = {kind.number: kind for kind in KINDS}
 

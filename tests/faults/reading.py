@@ -19,13 +19,7 @@ _NARROWER = (WITHOUT_PORTS, WITHOUT_NOTES, WITHOUT_MARKS)
 
 def states_of(lab: Lab, found: Held, branch: str) -> list[Model]:
     """The state of each version of a branch, oldest first."""
-    replay = States(found, lab.deeds, lab.world.states)
-    states: list[Model] = []
-    last: Model | None = None
-    for version in found.chains.get(branch, []):
-        last = replay.of(version, last)
-        states.append(last)
-    return states
+    return States(found, lab.deeds, lab.world.states).of_chain(found.chains.get(branch, []))
 
 
 def shown_types(model: Model) -> Picture:

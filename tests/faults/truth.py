@@ -8,7 +8,7 @@ a replay of the labels on the model gives.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -209,6 +209,15 @@ class States:
         for name in {*was, *now, *said}:
             change = now.get(name, 0) - was.get(name, 0)
             require(said.get(name, 0) == change, f"{commit.id} says {name} {said.get(name, 0):+}, and it is {change:+}")
+
+    def of_chain(self, chain: Iterable[Version]) -> list[Model]:
+        """The state of each version of a branch, oldest first."""
+        states: list[Model] = []
+        last: Model | None = None
+        for version in chain:
+            last = self.of(version, last)
+            states.append(last)
+        return states
 
     def of(self, version: Version, before: Model | None) -> Model:
         """The state of a version; `before` is that of the version it follows."""

@@ -12,15 +12,16 @@ from dataclasses import replace
 
 from omnigraph.ambient import Clock
 from omnigraph.store.base import Created, CreateOutcome, ObjectInfo, ReplaceOutcome, Store, StoredObject
+from omnigraph.store.faults import Around
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-class Witness:
+class Witness(Around):
     """`began_us`: the time of the objects that were there before. `landed`: boot seconds by key, of those that came."""
 
     def __init__(self, inner: Store, clock: Clock, began_us: int) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.landed: dict[str, float] = {}
         self.removed: dict[str, bytes] = {}
         self.changes = 0
@@ -42,23 +43,6 @@ class Witness:
         self.changes += 1
         self.landed[key] = self._clock.boot_seconds()
         self._came_us[key] = self._clock.now_us()
-
-    @property
-    def uri(self) -> str:
-        return self.inner.uri
-
-    @property
-    def local_path(self) -> str | None:
-        return self.inner.local_path
-
-    def lance_uri(self, key: str) -> str:
-        return self.inner.lance_uri(key)
-
-    def lance_storage_options(self) -> dict[str, str]:
-        return self.inner.lance_storage_options()
-
-    def probe_writable(self) -> None:
-        self.inner.probe_writable()
 
     def read(self, key: str) -> StoredObject:
         found = self.inner.read(key)

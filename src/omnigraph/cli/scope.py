@@ -172,9 +172,9 @@ class Root:
         except GraphNotFound:
             if self.lock_on is None:
                 raise
-            from omnigraph.cluster.inventory import not_held
+            from omnigraph.cluster.inventory import not_there
 
-            raise not_held(self.lock_on, Path(self.uri).name.removesuffix(".omni")) from None
+            raise not_there(self.lock_on, self.uri) from None
 
 
 def locate(target: Target) -> Root:

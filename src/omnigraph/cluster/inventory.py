@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from omnigraph.cluster.layout import GRAPHS_FOLDER, graph_id_of
+from pathlib import PurePath
+
+from omnigraph.cluster.layout import GRAPH_SUFFIX, GRAPHS_FOLDER, graph_id_of
 from omnigraph.errors import GraphNotFound, StorageFailure, StoragePhase
 from omnigraph.lang.query.faults import nearest_name
 from omnigraph.store.base import StoreError
@@ -18,6 +20,11 @@ def stored_graphs(storage: str) -> list[str]:
     except StoreError as error:
         raise StorageFailure("The list of graphs can't be read.", cls=error.cls, phase=StoragePhase.READ) from None
     return [graph_id for folder in folders if (graph_id := graph_id_of(folder)) is not None]
+
+
+def not_there(storage: str, uri: str) -> GraphNotFound:
+    """As `not_held`, of the graph that an address in the cluster names."""
+    return not_held(storage, PurePath(uri).name.removesuffix(GRAPH_SUFFIX))
 
 
 def not_held(storage: str, graph_id: str) -> GraphNotFound:

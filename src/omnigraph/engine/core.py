@@ -44,7 +44,8 @@ class GraphCore:
     """One open graph in this process. Thread-safe.
 
     `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed. `fence` says whether
-    it may still write. `settings` are the defaults of reads. `write_guard` is entered around every write; it raises if this process may not write now.
+    it may still write. `settings` are the defaults of reads. `write_guard` is entered around every write; it raises if
+    this process may not write now.
     """
 
     store: Store

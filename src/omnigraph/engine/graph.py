@@ -244,7 +244,7 @@ class Graph(AbstractContextManager["Graph"]):
             raise refused_keyword(refused, kw_params) from None
 
     def settings_of(self, given: Mapping[str, Any] | None) -> RequestSettings:
-        """For the server and the command line: what a query with these settings runs under. Raises InvalidRequest."""
+        """For the server: what a query with these settings runs under. Raises InvalidRequest."""
         return self._context.settings_of(given)
 
     def _listed_branches(self, statement: BranchStatement) -> Result:
@@ -350,8 +350,9 @@ class Graph(AbstractContextManager["Graph"]):
     ) -> WriteResult:
         """Run a mutation as one commit, or nothing. `settings` are for reads: NotAvailable if there are any.
 
-        Raises InvalidQuery, InvalidParams, InvalidRequest (`condition_misplaced` for no commit id), ConstraintViolation, ReadSetConflict, PreconditionFailed, BranchNotFound,
-        StorageFailure (nothing was published), OutcomeUnknown (it says how to find out).
+        Raises InvalidQuery, InvalidParams, InvalidRequest (`condition_misplaced` for no commit id), ConstraintViolation,
+        ReadSetConflict, PreconditionFailed, BranchNotFound, StorageFailure (nothing was published), OutcomeUnknown (it says
+        how to find out).
         """
         target = self._context.writable(branch)
         text = source_text(source)
@@ -365,12 +366,8 @@ class Graph(AbstractContextManager["Graph"]):
             refuse_company(params=values, target=branch, condition=condition, name=query_name)
             return self._branch_statement(statement, message, idempotency_key)
         operation = MutateOperation(self._core, text, values, query_name=query_name, door=door)
-        key = idempotency(
-            idempotency_key,
-            actor=self.actor,
-            operation="mutate",
-            arguments={**operation.arguments(), "branch": target, "if": condition},
-        )
+        arguments = {} if idempotency_key is None else {**operation.arguments(), "branch": target, "if": condition}
+        key = idempotency(idempotency_key, actor=self.actor, operation="mutate", arguments=arguments)
         request = WriteRequest(target, operation, self.actor, checked_message(message), condition, key, idempotency_key)
         return self._mutated(operation, request, write(self._core, request))
 

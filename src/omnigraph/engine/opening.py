@@ -62,7 +62,7 @@ def open_core(
     Raises GraphNotFound, FormatMismatch, InvalidRequest (address, settings), StorageFailure (`unsupported` for a local
     filesystem without hard links, if `writable`).
     """
-    ProcessSettings.from_environment()
+    process = ProcessSettings.from_environment()
     store = store or open_store(uri, storage_options=storage_options)
     clock = clock or SystemClock()
     try:
@@ -72,23 +72,29 @@ def open_core(
         if graph_id is None:
             raise
         # the newest version of main is damaged: whoever asks for it is told, older commits and other branches still read
-        return _core(store, graph_id, owner=owner, clock=clock, fence=fence)
+        return _core(store, graph_id, process, owner=owner, clock=clock, fence=fence)
     if isinstance(head, NoHead):
         raise GraphNotFound("There is no graph at this address. Make one with `omnigraph init`.")
     if writable and store.local_path is not None:
         _check_links(store)
-    return _opened(store, head, owner=owner, clock=clock, fence=fence)
+    return _opened(store, head, process, owner=owner, clock=clock, fence=fence)
 
 
 def _opened(
-    store: Store, head: KnownHead, *, owner: bool, clock: Clock, fence: Callable[[], FenceState] | None
+    store: Store,
+    head: KnownHead,
+    process: ProcessSettings,
+    *,
+    owner: bool,
+    clock: Clock,
+    fence: Callable[[], FenceState] | None,
 ) -> GraphCore:
     """The graph that ends in `head`, or the one that stands here where the two differ: then `main` is refused to whoever
     asks for it, as one that is damaged is. An object store is not asked, since opening costs enough requests there.
     """
     graph_id = head.manifest.graph
     stands_here = graph_id if store.local_path is None else _readable_identity(store) or graph_id
-    core = _core(store, stands_here, owner=owner, clock=clock, fence=fence)
+    core = _core(store, stands_here, process, owner=owner, clock=clock, fence=fence)
     if stands_here == graph_id:
         core.heads.adopt(head)
     return core
@@ -112,7 +118,7 @@ def init_core(
     existing graph is opened, and refused likewise if its schema means something else; StorageFailure; OutcomeUnknown,
     after which init may simply be repeated.
     """
-    ProcessSettings.from_environment()
+    process = ProcessSettings.from_environment()
     catalog = compile_schema(schema, mint=mint_id)
     clock = clock or SystemClock()
     store = store or open_store(uri, storage_options=storage_options)
@@ -122,7 +128,7 @@ def init_core(
         staging_begins()
         _probe(store, clock)
         graph_id = _identity(store, clock)
-        core = _core(store, graph_id, owner=owner, clock=clock, fence=fence)
+        core = _core(store, graph_id, process, owner=owner, clock=clock, fence=fence)
         digest = core.schemas.put(schema, catalog)
         draft = CommitDraft(nonce=random_hex(16), kind="genesis", actor=actor)
         built = genesis(graph=graph_id, schema=digest, draft=draft, now_us=clock.now_us(), nonce=random_hex(32))
@@ -132,7 +138,7 @@ def init_core(
         head = result.actual
     if not exist_ok:
         raise AlreadyExists("There is a graph at this address already.", code="already_initialized")
-    core = _opened(store, head, owner=owner, clock=clock, fence=fence)
+    core = _opened(store, head, process, owner=owner, clock=clock, fence=fence)
     accepted = head.manifest.schema
     if plan_migration(core.schemas.catalog(accepted), core.schemas.source(accepted), schema, mint=mint_id).steps:
         what = "There is a graph with another schema at this address: open it, and change that by `schema.apply`."
@@ -151,10 +157,15 @@ def _residency() -> Residency:
 
 
 def _core(
-    store: Store, graph_id: str, *, owner: bool, clock: Clock, fence: Callable[[], FenceState] | None
+    store: Store,
+    graph_id: str,
+    process: ProcessSettings,
+    *,
+    owner: bool,
+    clock: Clock,
+    fence: Callable[[], FenceState] | None,
 ) -> GraphCore:
     """All graphs of a process share one table session and one memory budget."""
-    process = ProcessSettings.from_environment()
     core = GraphCore(
         store=store,
         tables=TableStore(store, session=_session(), local_sync=process.store.local_sync, clock=clock),

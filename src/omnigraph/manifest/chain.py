@@ -16,9 +16,10 @@ All values are frozen and may be shared between threads. Nothing here writes, re
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from omnigraph.ambient import Clock
 from omnigraph.errors import FormatMismatch, StorageClass, StorageFailure
@@ -28,13 +29,17 @@ from omnigraph.manifest.failures import read_failure, reading
 from omnigraph.manifest.model import Base, Manifest
 from omnigraph.store.base import ObjectInfo, Store, StoredObject, StoreError
 
+_T = TypeVar("_T")
+
 PROBE_AGE_SECONDS_MAX = 12 * 3600.0
 """A head known longer ago than this is not probed from; nor is what a listing showed so long ago read as a head: that
 version may be superseded and cleaned up by now, and a stray have taken its place.
 """
 
 SEEN_SECONDS_MAX = 5.0
-"""On an object store a read believes for so long that a version which was seen is still there; a write never does."""
+"""For so long it is believed that a version which was seen is still there: on an object store by reads, and by a write only
+if it has seen the version itself (`publish`).
+"""
 
 _PROBES_MAX = 8  # further behind than this, a LIST is cheaper
 _LISTINGS_MAX = 3  # a listed version may be gone when it is read, if clean-up runs and the chain grows meanwhile
@@ -157,7 +162,7 @@ def seen_again(store: Store, head: KnownHead, *, clock: Clock) -> KnownHead | No
     asked_at = clock.boot_seconds()
     marked = head.etag if store.local_path is None else head.stored_at
     if marked is not None:
-        info = _info(store, head.branch, head.version)
+        info = _unless_absent(store.head, head.branch, head.version)
         if info is None:
             return None
         if _same(store, info, head):
@@ -372,17 +377,13 @@ def _branch_by_content(store: Store, entry: _Newest) -> str:
 
 
 def _get(store: Store, branch: str, version: int) -> StoredObject | None:
-    try:
-        return store.read(keys.version_key(branch, version))
-    except StoreError as error:
-        if error.cls is StorageClass.NOT_FOUND:
-            return None
-        raise read_failure(error.cls, f"version {version} of branch '{branch}'") from None
+    return _unless_absent(store.read, branch, version)
 
 
-def _info(store: Store, branch: str, version: int) -> ObjectInfo | None:
+def _unless_absent(ask: Callable[[str], _T], branch: str, version: int) -> _T | None:
+    """What storage says of a version; None if it does not hold it."""
     try:
-        return store.head(keys.version_key(branch, version))
+        return ask(keys.version_key(branch, version))
     except StoreError as error:
         if error.cls is StorageClass.NOT_FOUND:
             return None

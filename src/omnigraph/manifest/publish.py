@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
 from omnigraph.errors import StorageClass
-from omnigraph.manifest.chain import HeadState, KnownHead, NoHead, StoredVersion
+from omnigraph.manifest.chain import SEEN_SECONDS_MAX, HeadState, KnownHead, NoHead, StoredVersion
 from omnigraph.manifest.codec import digest
 from omnigraph.manifest.ids import CommitId
 from omnigraph.manifest.keys import version_key
@@ -47,9 +47,6 @@ PAUSES_SECONDS = (0.2, 0.4, 0.8, 1.6)
 
 FRESH_SECONDS_MAX = 600.0
 """An answer that comes longer than this after the base was known to be the head proves nothing."""
-
-SEEN_SECONDS_MAX = 5.0
-"""A base that was seen longer ago than this, or before the write began, is looked at before it is followed."""
 
 STAGED_SECONDS_MAX = 12 * 3600.0
 """What was captured or staged longer ago than this is not sent (history.md 9.1)."""

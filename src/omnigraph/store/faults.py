@@ -156,7 +156,31 @@ class _Late:
     act: Callable[[], object]
 
 
-class FaultStore:
+class Around:
+    """What a store that wraps another says of itself: where the inner one lies and what leads there."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    @property
+    def uri(self) -> str:
+        return self.inner.uri
+
+    @property
+    def local_path(self) -> str | None:
+        return self.inner.local_path
+
+    def lance_uri(self, key: str) -> str:
+        return self.inner.lance_uri(key)
+
+    def lance_storage_options(self) -> dict[str, str]:
+        return self.inner.lance_storage_options()
+
+    def probe_writable(self) -> None:
+        self.inner.probe_writable()
+
+
+class FaultStore(Around):
     """The inner store with a script of faults. `requests` is what the rooms above asked for, in order of asking.
 
     A late request that lands is no request of its own. A `list` is one request whatever its length; `delete` is one,
@@ -164,7 +188,7 @@ class FaultStore:
     """
 
     def __init__(self, inner: Store, rules: Iterable[Rule] = (), *, clock: Clock | None = None) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self._clock = clock or SystemClock()
         self._guard = threading.Lock()
         self._rules: list[Rule] = list(rules)
@@ -195,23 +219,6 @@ class FaultStore:
         return self._land(None)
 
     # --- the store's side
-
-    @property
-    def uri(self) -> str:
-        return self.inner.uri
-
-    @property
-    def local_path(self) -> str | None:
-        return self.inner.local_path
-
-    def lance_uri(self, key: str) -> str:
-        return self.inner.lance_uri(key)
-
-    def lance_storage_options(self) -> dict[str, str]:
-        return self.inner.lance_storage_options()
-
-    def probe_writable(self) -> None:
-        self.inner.probe_writable()
 
     def read(self, key: str) -> StoredObject:
         return self._plain("read", key, lambda: self.inner.read(key))

@@ -131,13 +131,10 @@ class RefusedRecord(Exception):
             type_name=self.entity.name if self.entity is not None else self.type_name,
             property_name=self.property,
         )
-        if (
-            self.code == NOT_AVAILABLE
-        ):  # nothing is wrong with the record: the answer is that of every other such refusal
-            return NotAvailable(
-                message, detail_key=refused.detail_key, details=refused.details, line_number=line_number
-            )
-        return refused
+        if self.code != NOT_AVAILABLE:
+            return refused
+        # nothing is wrong with the record: the answer is that of every other such refusal
+        return NotAvailable(message, detail_key=refused.detail_key, details=refused.details, line_number=line_number)
 
 
 class _Form:
