@@ -87,7 +87,7 @@ BUGS = (
         (
             (
                 "case Exists():\n                answer = yield from attempt.read_back()",
-                "case Exists():\n                answer = yield from attempt.created(now)",
+                "case Exists():\n                answer = yield from attempt.created(now, Created())",
             ),
         ),
         Catcher(operation=10, kind=32),

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from faults import schedules
@@ -20,6 +22,7 @@ def test_a_planted_bug_is_caught_by_its_schedule(folder: str, bug: Bug) -> None:
         schedules.run(schedule, folder)
     assert str(schedule.number) in str(caught.value)
     assert "the store held:" in str(caught.value)
+    assert not re.search(r"a fault of the program|\b\w*Error\b", str(caught.value)), "what it believes is to be caught"
     schedules.run(schedule, folder)
 
 
