@@ -84,7 +84,8 @@ def on_s3(scratch: Path, sizes: Sizes) -> list[Section]:
 
         def latency() -> Section:
             rates = [
-                rate_of(storage.proxy, storage.fresh_root(), writers=writers, seconds=sizes.writer_seconds)
+                rate_of(storage.proxy, storage.fresh_root(), writers=writers, seconds=sizes.writer_seconds, owner=owner)
+                for owner in (True, False)
                 for writers in sizes.writers
             ]
             return latency_section(rates)

@@ -193,7 +193,8 @@ def budget_section(counted: list[Counted], *, rows: int) -> Section:
         (
             (
                 "On object storage this version has no lock: there a server asks for the head before each write and read, "
-                "one request more, and looks at it before a write, another one, as in the row “not owning the graph”. Each one-row write adds a small file to its "
+                "one request more, and looks at it once for each version while the table commit is under way, as in the "
+                "row “not owning the graph”. Each one-row write adds a small file to its "
                 "table, and the first query of a new process reads the keys of every such file, until tables are "
                 "compacted, which is still to come. A column that is not in memory is looked up row by row a few times "
                 "before it is read whole."

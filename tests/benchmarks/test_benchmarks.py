@@ -59,7 +59,7 @@ def test_writers_under_latency_are_counted(storage: ObjectStorage) -> None:
     rate = rate_of(storage.proxy, storage.fresh_root(), writers=2, seconds=0.5, latency=0.001)
     assert rate.commits >= 2
     assert storage.proxy.latency_seconds == 0.0
-    section = latency_section([Rate(1, 10, 1.0), Rate(8, 10, 1.0)])
+    section = latency_section([Rate(True, 1, 10, 1.0), Rate(False, 8, 10, 1.0)])
     assert [row.verdict for row in section.rows] == [Verdict.MET, Verdict.MISSED]
 
 

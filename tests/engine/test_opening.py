@@ -19,11 +19,14 @@ from omnigraph.errors import (
     InvalidRequest,
     InvalidSchema,
     OmnigraphError,
+    OutcomeUnknown,
     StorageFailure,
 )
+from omnigraph.manifest.publish import PAUSES_SECONDS
 from omnigraph.store.base import StoreError
-from omnigraph.store.faults import FaultStore, LoseAfter, LoseBefore, Refuse, Rule
+from omnigraph.store.faults import FailCondition, Fault, FaultStore, LoseAfter, LoseBefore, Refuse, Rule
 from omnigraph.store.open import open_store
+from support.clocks import SteppingClock
 
 SCHEMA = "node Port { code: String @key }"
 
@@ -210,3 +213,37 @@ def test_several_who_make_one_graph_at_once_leave_one(any_root: str) -> None:
     graph = omnigraph.open(any_root)
     assert graph.id == made[0]
     assert [commit.kind for commit in graph.commits.list()] == ["genesis"]
+
+
+IDENTITY = "__graph.json"
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"), [(LoseBefore(), 4), (LoseAfter(), 1), (FailCondition(), 3), (FailCondition(landed=True), 1)]
+)
+def test_an_unanswered_identity_is_sent_again_until_it_is_settled(tmp_path: Path, fault: Fault, times: int) -> None:
+    store = FaultStore(open_store(tmp_path / "g"), [Rule(fault, verb="create", key=IDENTITY, times=times)])
+    clock = SteppingClock()
+    made = init_core(tmp_path / "g", SCHEMA, store=store, clock=clock)
+    assert omnigraph.open(tmp_path / "g").id == made.graph_id
+    assert clock.slept == list(PAUSES_SECONDS[:times] if isinstance(fault, LoseBefore) or times == 3 else clock.slept)
+
+
+def test_an_identity_that_stays_unanswered_is_unknown_and_init_may_be_repeated(tmp_path: Path) -> None:
+    lost = Rule(LoseBefore(), verb="create", key=IDENTITY, times=5)
+    store = FaultStore(open_store(tmp_path / "g"), [lost])
+    with pytest.raises(OutcomeUnknown) as caught:
+        init_core(tmp_path / "g", SCHEMA, store=store, clock=SteppingClock())
+    assert (caught.value.code, caught.value.details["kind"]) == ("initialization_unknown", "init")
+    assert [each.verb for each in store.requests if each.key == IDENTITY] == ["create"] * 5 + ["read"]
+    init_core(tmp_path / "g", SCHEMA, store=store)
+
+
+def test_a_refusal_after_a_doubt_is_no_proof(tmp_path: Path) -> None:
+    rules = [
+        Rule(LoseAfter(), verb="create", key=IDENTITY),
+        Rule(Refuse(), verb="create", key=IDENTITY, skip=1),
+    ]
+    store = FaultStore(open_store(tmp_path / "g"), rules)
+    made = init_core(tmp_path / "g", SCHEMA, store=store, clock=SteppingClock())
+    assert omnigraph.open(tmp_path / "g").id == made.graph_id

@@ -67,7 +67,7 @@ class Old:
         self.store = FaultStore(open_store(root))
         core = init_core(root, SCHEMA, store=self.store, clock=self.clock, owner=owner)
         self.graph = Graph(Context(core))
-        add(self.graph, "A")
+        add(self.graph, "A", idempotency_key="of-A")
         self.graph.branches.create("b")
         add(self.graph.on("b"), "OnB")
         self.copy = objects(root)
@@ -107,6 +107,8 @@ WRITES: dict[str, Callable[[Graph], Any]] = {
     "mutate": lambda graph: add(graph, "stale"),
     "update": lambda graph: graph.mutate('query q() { update Port set { name: "x" } where code = "A" }'),
     "mutate under a key": lambda graph: add(graph, "stale", idempotency_key="k"),
+    "repeat under a key": lambda graph: add(graph, "A", idempotency_key="of-A"),
+    "mutate nothing": lambda graph: graph.mutate('query q() { delete Port where code = "Z" }'),
     "load": lambda graph: graph.load([{"type": "Port", "data": {"code": "stale"}}], mode="append"),
     "load into a fork": lambda graph: graph.load(
         [{"type": "Port", "data": {"code": "stale"}}], mode="append", branch="new", from_="main"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ import pytest
 import omnigraph
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import ConstraintViolation
+from support.proxy import S3Proxy, delay
+from support.seaweed import S3Server
 
 SCHEMA = """
 node Port { code: String @key  berths: U32?  flag: String?  claim: U64? @unique }
@@ -141,3 +145,32 @@ def test_no_update_of_two_processes_is_lost(graph: Graph) -> None:
     in_two_processes(COUNTER, graph.uri)
     text = 'query q() { match { $p: Port { code: "A" } } return { $p.berths as n } }'
     assert omnigraph.open(graph.uri).query(text).scalar() == 2 * ROUNDS
+
+
+def test_the_base_is_looked_at_while_the_table_commit_is_under_way(
+    s3_server: S3Server, s3_root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By who does not own the graph, and once for all who share a version: a look is a round trip."""
+    with S3Proxy(s3_server.endpoint) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+        graph = omnigraph.init(s3_root, schema="node Note { text: String }")
+        graph.mutate('query m() { insert Note { text: "first" } }')
+        proxy.break_next(delay(0.5), key="_transactions/")
+        with proxy.recording() as seen:
+            graph.mutate('query m() { insert Note { text: "second" } }')
+        order = [each.verb if "__manifest" in each.key else each.key.split("/")[-2] for each in seen]
+        assert order == ["GET", "data", "HEAD", "_transactions", "_versions", "PUT"]
+        release = threading.Barrier(8)
+
+        def write(number: int) -> None:
+            release.wait()
+            graph.mutate("query m($t: String) { insert Note { text: $t } }", t=str(number))
+
+        proxy.latency_seconds = 0.05
+        with proxy.recording() as seen, ThreadPoolExecutor(8) as pool:
+            list(pool.map(write, range(8)))
+        chain = [each for each in seen if "__manifest" in each.key]
+        published = sum(each.verb == "PUT" and each.status == 200 for each in chain)
+        assert published < 8
+        assert sum(each.verb == "HEAD" for each in chain) <= published

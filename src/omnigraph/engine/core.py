@@ -43,8 +43,8 @@ def _always_open() -> FenceState:
 class GraphCore:
     """One open graph in this process. Thread-safe.
 
-    `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed. `fence` says whether
-    it may still write. `settings` are the defaults of reads. `write_guard` is entered around every write; it raises if
+    `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed, but for what
+    `taken_over_at` brings (`Heads`). `fence` says whether it may still write. `settings` are the defaults of reads. `write_guard` is entered around every write; it raises if
     this process may not write now.
     """
 
@@ -52,6 +52,7 @@ class GraphCore:
     tables: TableStore
     graph_id: str
     owner: bool = False
+    taken_over_at: float | None = None
     clock: Clock = field(default_factory=SystemClock)
     fence: Callable[[], FenceState] = _always_open
     residency: Residency = field(default_factory=Residency)
@@ -63,7 +64,9 @@ class GraphCore:
     def __post_init__(self) -> None:
         self.schemas = SchemaStore(self.store)
         self.history = LogReader(self.store)
-        self.heads = Heads(self.store, self.clock, owner=self.owner, graph=self.graph_id)
+        self.heads = Heads(
+            self.store, self.clock, owner=self.owner, graph=self.graph_id, taken_over_at=self.taken_over_at
+        )
         self.checked = CheckedQueries()
         self._snapshots: OrderedDict[tuple[str, CommitId], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
@@ -91,6 +94,10 @@ class GraphCore:
     def head(self, branch: str) -> KnownHead:
         """The head of a live branch. Raises BranchNotFound, with a live name that is near if there is one; StorageFailure."""
         return self._named(self.heads.current, branch)
+
+    def base(self, branch: str) -> KnownHead:
+        """As `head`, for what a publication will follow and look at. Raises GraphReplaced too."""
+        return self._named(self.heads.base, branch)
 
     def standing(self, branch: str) -> KnownHead:
         """As `head`, for what is built upon: seen in storage since this was asked. Raises GraphReplaced too."""

@@ -2,7 +2,8 @@
 
 A head in memory only rises. The process that owns a graph's writes (`owner`) believes its memory; any other asks storage
 at each read and write (one GET above a head it knows, else one LIST and one GET). A branch whose last publication ended
-unknown is *uncertain*: until a version after the unknown one's base is known, storage is asked even by the owner.
+unknown is *uncertain*: until a version after the unknown one's base is known, storage is asked even by the owner. So is
+every branch for a while after the lock was taken over from another process, whose last requests may still land.
 
 A head below the one that was known, or of another graph, is no head: what was opened is gone (GraphReplaced).
 """
@@ -33,11 +34,23 @@ from omnigraph.store.base import Store
 SKEW_EVENT = "the store's time of a head and the time in it are over an hour apart"
 _LOGGER = "omnigraph.heads"
 
+FORMER_OWNER_SECONDS = 20 * 60.0
+"""For so long after the lock was taken over, requests of the process that had it before may land (storage.md 4)."""
+
+_LOOK_AGAIN_SECONDS = 1.0
+"""So long a look is believed meanwhile: at most one look a second."""
+
 
 class Heads:
-    """Branch heads of one graph. Thread-safe."""
+    """Branch heads of one graph. Thread-safe.
 
-    def __init__(self, store: Store, clock: Clock, *, owner: bool, graph: str | None = None) -> None:
+    `taken_over_at`: for an owner that has taken the lock on an object store, when it did, on the clock that counts
+    suspension. A branch is uncertain then until the first publication on it, or a resolution that began 20 minutes later.
+    """
+
+    def __init__(
+        self, store: Store, clock: Clock, *, owner: bool, graph: str | None = None, taken_over_at: float | None = None
+    ) -> None:
         self._store = store
         self._graph = graph
         self._clock = clock
@@ -45,6 +58,9 @@ class Heads:
         self._known: dict[str, KnownHead] = {}
         self._uncertain: dict[str, int] = {}  # branch -> version of the base of the unknown publication
         self._listed: tuple[frozenset[str], float] | None = None  # the folders that the owner has seen once, and when
+        self._former_until = None if taken_over_at is None else taken_over_at + FORMER_OWNER_SECONDS
+        self._looked: dict[str, float] = {}  # when the last resolution of a branch began, while that matters
+        self._published: set[str] = set()  # branches that this process has published on since it took over
         self._lock = threading.Lock()
 
     def current(self, branch: str) -> KnownHead:
@@ -66,6 +82,13 @@ class Heads:
             return self._live(self.adopt(relisted_head(self._store, head, clock=self._clock)), branch)
         return self.adopt(seen)
 
+    def base(self, branch: str) -> KnownHead:
+        """As `current`, for what a publication will follow, which looks at it by itself (`publish`).
+
+        On a local root, where a look costs next to nothing and staging would make folders anew, it is looked at here too.
+        """
+        return self.current(branch) if self._store.local_path is None else self.standing(branch)
+
     @staticmethod
     def _live(head: HeadState, branch: str) -> KnownHead:
         if isinstance(head, NoHead) or not head.live:
@@ -77,7 +100,7 @@ class Heads:
         with self._lock:
             known = self._known.get(branch)
             listed = self._listed
-            trusted = self.owner and branch not in self._uncertain
+            trusted = self.owner and branch not in self._uncertain and not self._former_may_write(branch)
         if trusted and known is not None:
             return known
         if trusted and listed is not None and branch_folder(branch) not in listed[0]:
@@ -96,7 +119,9 @@ class Heads:
             known = self._known.get(branch)
         if known is None:
             check_branch_name(branch)
+        asked_at = self._clock.boot_seconds()
         found = resolve_head(self._store, branch, clock=self._clock, graph=self._graph, known=known)
+        self._note_look(branch, asked_at)
         return self.adopt(found) if isinstance(found, KnownHead) else found
 
     def shown(self, branch: str, version: int) -> None:
@@ -107,6 +132,13 @@ class Heads:
             known = self._known.get(branch)
             if known is None or known.version < version:
                 self._uncertain[branch] = max(version - 1, self._uncertain.get(branch, 0))
+
+    def published(self, head: KnownHead) -> KnownHead:
+        """`adopt` of what this process published: no request of a former owner can land on that branch any more."""
+        with self._lock:
+            if self._former_until is not None:
+                self._published.add(head.branch)
+        return self.adopt(head)
 
     def adopt(self, head: KnownHead) -> KnownHead:
         """Take over a head that is known to be published; a lower version than the known one is dropped."""
@@ -139,16 +171,33 @@ class Heads:
         with self._lock:
             return branch in self._uncertain
 
+    def _note_look(self, branch: str, asked_at: float) -> None:
+        if self._former_until is not None:
+            with self._lock:
+                self._looked[branch] = max(asked_at, self._looked.get(branch, 0.0))
+
+    def _former_may_write(self, branch: str) -> bool:
+        """Whether a former owner's request may have moved the branch since it was looked at. Called under the lock."""
+        return branch not in self._published and self._former_may_write_since(self._looked.get(branch))
+
+    def _former_may_write_since(self, looked: float | None) -> bool:
+        until = self._former_until
+        if until is None or (looked is not None and looked >= until):
+            return False
+        return looked is None or self._clock.boot_seconds() - looked >= _LOOK_AGAIN_SECONDS
+
     def live(self) -> list[KnownHead]:
         """The heads of all live branches, `main` first, then in byte order; from memory in the owner that has listed once.
 
         Raises StorageFailure, also for a branch whose newest version is damaged.
         """
         with self._lock:
-            from_memory = self._listed is not None
+            from_memory = self._listed is not None and not self._former_may_write_since(self._listed[1])
             known = list(self._known.values())
+            uncertain = list(self._uncertain)
         if from_memory:
-            states = [self.state(head.branch) for head in known]
+            # one whose creation ended unknown may have landed since
+            states = [self.state(name) for name in dict.fromkeys([*(head.branch for head in known), *uncertain])]
             heads = [state for state in states if isinstance(state, KnownHead) and state.live]
             return sorted(heads, key=lambda head: (head.branch != "main", head.branch.encode()))
         found = list_branches(self._store, clock=self._clock, graph=self._graph)
@@ -156,6 +205,8 @@ class Heads:
         if found.damaged:
             raise found.damaged[0]
         heads = [self.adopt(head) for head in found.heads]
+        for head in heads:
+            self._note_look(head.branch, found.known_at)
         with self._lock:
             self._listed = (found.folders, found.known_at) if self.owner else None
         return heads

@@ -34,7 +34,7 @@ from omnigraph.manifest.builder import MAIN, CommitDraft, genesis
 from omnigraph.manifest.chain import KnownHead, NoHead, resolve_head
 from omnigraph.manifest.codec import FORMAT
 from omnigraph.manifest.jsonvalue import Malformed, as_int, as_text, parsed
-from omnigraph.manifest.publish import FenceState, Published
+from omnigraph.manifest.publish import PAUSES_SECONDS, FenceState, Published
 from omnigraph.query.residency import Residency
 from omnigraph.store.base import Created, Exists, Refused, Store, StoreError, Unknown
 from omnigraph.store.open import open_store
@@ -183,29 +183,50 @@ def _core(
 
 
 def _identity(store: Store, clock: Clock) -> str:
-    """The graph id that stands at the root, or a new one. Raises StorageFailure, FormatMismatch."""
+    """The graph id that stands at the root, or a new one. Raises StorageFailure, FormatMismatch, OutcomeUnknown.
+
+    The identical request is sent again while nobody knows whether it was done, as a publication's is.
+    """
     graph_id = fresh_ulid(clock)
     fields = {"format": FORMAT, "graph_id": graph_id, "created_at": clock.now_us()}
-    outcome = store.create(GRAPH_KEY, json.dumps(fields, sort_keys=True, separators=(",", ":")).encode())
-    match outcome:
-        case Created():
+    data = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+    doubt = False
+    cls: StorageClass | None = None
+    for pause in (0.0, *PAUSES_SECONDS):
+        if doubt:
+            clock.sleep(pause)
+        outcome = store.create(GRAPH_KEY, data)
+        if isinstance(outcome, Created):
             return graph_id
-        case Refused(cls=cls):
+        if isinstance(outcome, Refused) and not doubt:
             raise StorageFailure(
-                "The store refused to make a graph here.", cls=cls, phase=StoragePhase.PUBLISH, effects="none"
+                "The store refused to make a graph here.", cls=outcome.cls, phase=StoragePhase.PUBLISH, effects="none"
             )
-        case Exists() | Unknown():
-            found = _standing_identity(store)
-            if found is None:
-                raise OutcomeUnknown(
-                    "It is not known whether the graph's identity was stored. Repeat this: it takes over what stands there.",
-                    kind="init",
-                    branch=None,
-                    base_commit_id=None,
-                    graph_commit_id=None,
-                    cls=outcome.cls if isinstance(outcome, Unknown) else None,
-                )
+        found = None if isinstance(outcome, Unknown) else _identity_met(store)
+        if found is not None:
             return found
+        doubt, cls = True, None if isinstance(outcome, Exists) else outcome.cls
+    found = _identity_met(store)
+    if found is None:
+        raise OutcomeUnknown(
+            "It is not known whether the graph's identity was stored. Repeat this: it takes over what stands there.",
+            kind="init",
+            branch=None,
+            base_commit_id=None,
+            graph_commit_id=None,
+            cls=cls,
+        )
+    return found
+
+
+def _identity_met(store: Store) -> str | None:
+    """What stands in the way; None if nothing does, or nobody knows. Raises StorageFailure (`corrupt`), FormatMismatch."""
+    try:
+        return _standing_identity(store)
+    except StorageFailure as failure:
+        if failure.cls is StorageClass.CORRUPT:
+            raise
+        return None
 
 
 def _readable_identity(store: Store) -> str | None:

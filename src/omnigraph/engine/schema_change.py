@@ -80,6 +80,7 @@ class SchemaOperation:
             )
         if not plan.text_changed:
             return None
+        self.core.standing(snapshot.manifest.branch)  # nothing is stored beside a graph that took this one's place
         digest = self.core.schemas.put(plan.source, plan.catalog)
         types = _types_under(plan.catalog, snapshot.manifest)
         dropped = [t for t in snapshot.manifest.types if t not in types]

@@ -16,6 +16,7 @@ from omnigraph.engine.core import GraphCore
 from omnigraph.engine.lookups import find_ids, one_array
 from omnigraph.engine.writing.entry import Again, Entry, Failed, WriteRequest, Written
 from omnigraph.engine.writing.judge import PrepareAgain, Rebase, verdict
+from omnigraph.engine.writing.looking import looked_at_beside
 from omnigraph.engine.writing.publication import Attempted, attempt, unknown_outcomes
 from omnigraph.engine.writing.replay import find_replay
 from omnigraph.engine.writing.sharing import Company
@@ -113,8 +114,12 @@ class _Round:
     def _published(self, head: KnownHead, group: Sequence[Entry]) -> KnownHead | None:
         """Publish a group after `head` and settle it; or the head that was met instead."""
         core = self._core
+        captured_at = min(entry.captured_at for entry in group)
+        plans = [entry.staged for entry in group]
         try:
-            types, committed = commit_together(core, head, [entry.staged for entry in group], label=base_label(head))
+            (types, committed), seen = looked_at_beside(
+                core, head, captured_at, lambda: commit_together(core, head, plans, label=base_label(head))
+            )
         except PinMoved:
             if len(group) > 1:
                 return self._published(head, group[:1])
@@ -138,8 +143,8 @@ class _Round:
         result = attempt(
             core,
             built,
-            head,
-            staged_at=min(entry.captured_at for entry in group),
+            seen,
+            staged_at=captured_at,
             kind="commit",
             keys=[entry.request.idempotency_key for entry in group],
         )

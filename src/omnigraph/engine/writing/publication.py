@@ -99,7 +99,7 @@ def attempt(
 def _adopt(core: GraphCore, built: Built, head: KnownHead) -> None:
     """Step 6: the head in memory. Raises RecoveryRequired: every later write here would build on a stale head."""
     try:
-        core.heads.adopt(head)
+        core.heads.published(head)
     except Exception:  # whatever it was, storage holds the version and memory does not
         core.heads.mark_uncertain(built.manifest.branch, built.manifest.version - 1)
         commits = built.manifest.commits

@@ -26,7 +26,14 @@ from omnigraph.engine.writing.groups import check_condition, publish_together
 from omnigraph.engine.writing.judge import OtherLife
 from omnigraph.engine.writing.replay import find_ended_replay, find_replay
 from omnigraph.engine.writing.staging import stage_plan
-from omnigraph.errors import BranchNotFound, ReadSetConflict
+from omnigraph.errors import (
+    BranchNotFound,
+    GraphReplaced,
+    OmnigraphError,
+    ReadSetConflict,
+    StorageFailure,
+    StoragePhase,
+)
 from omnigraph.manifest.chain import KnownHead, NoHead
 from omnigraph.manifest.model import Commit
 
@@ -46,6 +53,20 @@ def write(core: GraphCore, request: WriteRequest) -> Written:
             if ended is None:
                 raise
             return Written(ended.commit, ended.manifest, None, replayed=True)
+        except StorageFailure as failure:
+            if failure.phase in (StoragePhase.READ, StoragePhase.STAGE):
+                _refuse_replaced(core, request.branch)
+            raise
+
+
+def _refuse_replaced(core: GraphCore, branch: str) -> None:
+    """Raises GraphReplaced if that is why files are missing: a base is looked at no sooner than it must be (`Heads.base`)."""
+    try:
+        core.standing(branch)
+    except GraphReplaced:
+        raise
+    except OmnigraphError:
+        return  # it says nothing of the failure that is told
 
 
 class _Writing:
@@ -61,16 +82,18 @@ class _Writing:
         seen: Commit | None = None
         while True:
             captured_at = core.clock.boot_seconds()  # before the base is asked for: a sleep in between must count
-            head = core.standing(request.branch)
+            head = core.base(request.branch)
             if first is not None and head.life != first.life:
                 raise self._other_life(first)
             unused = first is None and request.key_is_new  # storage.md 4: what was just made up is not looked up
             replayed = None if unused else find_replay(core, head, request.idempotency, base=seen)
             if replayed is not None:
+                core.standing(request.branch)  # no answer is given from the log of a graph that is gone
                 return Written(replayed, head.manifest, None, replayed=True)
             check_condition(request.if_commit, head)
             plan = request.operation.plan(core.snapshot(head.manifest))
             if plan is None:
+                core.standing(request.branch)
                 return Written(None, head.manifest, None)
             written = self._publish(head, plan, captured_at) if self._has_turn(head) else None
             if written is not None:
