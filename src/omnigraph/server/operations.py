@@ -14,14 +14,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-import structlog
-
 from omnigraph.ambient import Clock
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import Busy, Conflict
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import ServerLimits
 
-_log = structlog.get_logger("omnigraph.server")
+_LOGGER = "omnigraph.server"
 
 _T = TypeVar("_T")
 _STOPPING_SECONDS = 5
@@ -82,8 +81,8 @@ class Operations:
                 return
             self.contained = reason
             self.draining = True
-        _log.error("admission closed", reason=reason)
         self.on_contained()
+        log_event(_LOGGER, "error", "admission closed", reason=reason)
 
     def begin(self) -> None:
         """Raises Busy (`server_draining`) if nothing new may begin."""
