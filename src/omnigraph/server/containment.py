@@ -15,7 +15,13 @@ from omnigraph.errors import InternalError, OmnigraphError, OutcomeUnknown, Reco
 from omnigraph.server.operations import Operations
 
 Reason = Literal["X1", "X3", "X4"]
-"""Of cluster.md 9.2: a panic; a publication that memory could not take over; a failure without evidence."""
+"""Of cluster.md 9.2: a panic; a publication that memory could not take over; a failure without evidence.
+
+X2, a write whose owner is lost, can't happen here: a write is owned by one call on a thread of the server's own
+(`operations`), not by a task. Whatever leaves that call, SystemExit and cancellations raised inside it too, passes `judge`
+and is the write's result; a caller that is cancelled, or an event loop that ends, stops waiting and reaches neither the
+call nor its place in the queue; and should a thread hang for ever, the drain waits for it up to the cutoff, which is 2.
+"""
 
 _LOGGER = "omnigraph.server"
 

@@ -24,6 +24,8 @@ _LOGGER = "omnigraph.server"
 
 _T = TypeVar("_T")
 _STOPPING_SECONDS = 5
+_ENDINGS = (StopIteration, GeneratorExit, KeyboardInterrupt, SystemExit, asyncio.CancelledError)
+"""What an event loop takes for its own: it would end with them, or leave whoever waits without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Operations:
     async def write(self, work: Callable[[], _T], *, input_bytes: int = 0, key: Hashable = None) -> _T:
         """Run a write to its end, whatever becomes of the caller. `key`: while another write with this key runs, refuse.
 
-        Raises Busy if it was not admitted, Conflict (`idempotency_in_flight`), else as `work`.
+        Raises Busy if it was not admitted or no thread can be had, Conflict (`idempotency_in_flight`), else as `work`.
         """
         with contextlib.ExitStack() as places:
             self._refuse_draining()
@@ -71,7 +73,7 @@ class Operations:
         return await asyncio.shield(asyncio.wrap_future(future))
 
     async def read(self, work: Callable[[], _T]) -> _T:
-        """Run a read, or a part of one that began. Raises as `work`."""
+        """Run a read, or a part of one that began. Raises Busy if no thread can be had, else as `work`."""
         return await asyncio.shield(asyncio.wrap_future(self._started("read", self._reads, work)))
 
     def contain(self, reason: str) -> None:
@@ -114,11 +116,30 @@ class Operations:
             self._keys.discard(key)
 
     def _started(self, kind: Literal["write", "read"], pool: ThreadPoolExecutor, work: Callable[[], _T]) -> Future[_T]:
+        """The work, on a thread. Raises Busy if none can be started: then it never runs."""
+        future: Future[_T] = Future()
         with self._lock:
-            future = pool.submit(work)
+            try:
+                pool.submit(_run, future, work)
+            except (
+                RuntimeError,
+                MemoryError,
+            ):  # no more threads; but the pool has queued the work already, and may get to it
+                if future.cancel():
+                    raise self._no_thread(kind) from None
             self._running[future] = (kind, self._clock.boot_seconds())  # pyright: ignore[reportArgumentType]
         future.add_done_callback(self._ended)
         return future
+
+    def _no_thread(self, kind: Literal["write", "read"]) -> Busy:
+        """The limit that was met is the machine's: as many as run now."""
+        running = sum(each == kind for each, _ in self._running.values())
+        return Busy(
+            "The server can start no more threads now; nothing was started.",
+            detail_key="admission",
+            details={"lane": "write_ops" if kind == "write" else "observers", "limit": running},
+            retry_after=1,
+        )
 
     def _ended(self, future: Future[_T]) -> None:
         with self._lock:
@@ -138,3 +159,19 @@ class Operations:
             if not pending:
                 return
             wait(pending)
+
+
+def _run(future: Future[_T], work: Callable[[], _T]) -> None:
+    """The work, unless it was refused meanwhile: from here on it can't be, so it does both or neither."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = work()
+    except _ENDINGS as error:
+        stray = RuntimeError(f"stray {type(error).__name__}")
+        stray.__cause__ = error
+        future.set_exception(stray)
+    except BaseException as error:  # whatever ended it is the caller's to hear
+        future.set_exception(error)
+    else:
+        future.set_result(result)
