@@ -20,6 +20,7 @@ from server.asgi import done, refused
 from server.conftest import Served
 
 PATIENCE_SECONDS = 20
+KEY = ("atlas", "main", "k")
 
 
 class NoMoreThreads:
@@ -65,7 +66,7 @@ def test_work_that_was_refused_for_want_of_a_thread_never_runs_and_gives_its_key
         threads.begin()
         for _ in range(2):  # the second time the key is free
             with pytest.raises(Busy) as caught:
-                await operations.write(lambda: ran.append("refused"), key="k", input_bytes=7)
+                await operations.write(lambda: ran.append("refused"), key=KEY, input_bytes=7)
             assert (caught.value.code, caught.value.retry, caught.value.retry_after) == (
                 "too_many_requests",
                 "retry",
@@ -77,7 +78,7 @@ def test_work_that_was_refused_for_want_of_a_thread_never_runs_and_gives_its_key
             await operations.read(lambda: ran.append("refused"))
         gate.set()
         assert await first
-        await operations.write(lambda: ran.append("ours"), key="k")  # on the thread that is free by now
+        await operations.write(lambda: ran.append("ours"), key=KEY)  # on the thread that is free by now
 
     run(story)
     operations.finish()

@@ -20,6 +20,7 @@ from omnigraph.engine import graph as engine_graph
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.opening import open_core
+from omnigraph.engine.receipts import as_microseconds
 from omnigraph.errors import InternalError, StorageClass
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.ids import CommitId
@@ -275,9 +276,28 @@ def test_a_repeat_is_looked_up_before_its_condition(served: Served) -> None:
 
 
 def test_a_key_used_for_another_request_is_refused(served: Served) -> None:
-    done(served.insert("A", idempotency_key="k"))
-    refused(served.insert("B", idempotency_key="k"), 422, "idempotency_key_reused", effects="none")
+    first = done(served.insert("A", idempotency_key="k"))["commit"]
+    told = refused(served.insert("B", idempotency_key="k"), 422, "idempotency_key_reused", effects="none")
+    used = {"graph_commit_id": first["graph_commit_id"], "created_at": first["created_at"]}
+    assert told["idempotency"] == {"key": "k", **used}
     assert served.codes() == ["A"]
+
+
+def test_a_key_used_for_another_creation_of_the_branch_is_refused(served: Served) -> None:
+    make = partial(served.post, "/graphs/atlas/branches", idempotency_key="k")
+    done(make({"name": "b"}))
+    created = omnigraph.open(served.root / "graphs" / "atlas.omni").branches.get("b").created_at
+    assert created is not None
+    expected = {"key": "k", "graph_commit_id": None, "created_at": as_microseconds(created)}
+    told = refused(make({"name": "b", "from": served.head()}), 422, "idempotency_key_reused", effects="none")
+    assert told["idempotency"] == expected
+    told = refused(
+        served.post(MUTATE, {**INSERT, "branch": "b"}, idempotency_key="k"),
+        422,
+        "idempotency_key_reused",
+        effects="none",
+    )
+    assert told["idempotency"] == expected
 
 
 def test_keys_have_a_place_on_some_routes_only_and_a_form(served: Served) -> None:
@@ -592,6 +612,7 @@ def test_a_key_whose_first_request_is_still_running_is_told_so(faulty: Faulty, g
     first, second, third = served.run(twice())
     error = refused(second, 409, "idempotency_in_flight", effects="none")
     assert (error["retry"], second.headers["retry-after"]) == ("retry", "1")
+    assert error["idempotency"] == {"key": "k", "graph_commit_id": None, "created_at": None}
     assert done(third) == {**done(first), "idempotent_replay": True}
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from omnigraph.ambient import Clock
 from omnigraph.engine.logs import log_event
+from omnigraph.engine.writing.replay import idempotency_details
 from omnigraph.errors import Busy, Conflict
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import ServerLimits
@@ -23,6 +24,9 @@ from omnigraph.server.limits import ServerLimits
 _LOGGER = "omnigraph.server"
 
 _T = TypeVar("_T")
+Key = tuple[str, str | None, str]
+"""Where an idempotency key counts: graph, branch, and the caller's own words."""
+
 _STOPPING_SECONDS = 5
 _ENDINGS = (StopIteration, GeneratorExit, KeyboardInterrupt, SystemExit, asyncio.CancelledError)
 """What an event loop takes for its own: it would end with them, or leave whoever waits without an answer."""
@@ -51,12 +55,12 @@ class Operations:
         self.on_contained: Callable[[], None] = lambda: None
         self._clock = clock
         self._running: dict[Future[object], tuple[Literal["write", "read"], float]] = {}
-        self._keys: set[Hashable] = set()
+        self._keys: set[Key] = set()
         self._lock = threading.Lock()
         self._writes = ThreadPoolExecutor(max(limits.write_ops, 1), thread_name_prefix="omnigraph-write")
         self._reads = ThreadPoolExecutor(limits.read_threads, thread_name_prefix="omnigraph-read")
 
-    async def write(self, work: Callable[[], _T], *, input_bytes: int = 0, key: Hashable = None) -> _T:
+    async def write(self, work: Callable[[], _T], *, input_bytes: int = 0, key: Key | None = None) -> _T:
         """Run a write to its end, whatever becomes of the caller. `key`: while another write with this key runs, refuse.
 
         Raises Busy if it was not admitted or no thread can be had, Conflict (`idempotency_in_flight`), else as `work`.
@@ -99,19 +103,21 @@ class Operations:
                 retry_after=_STOPPING_SECONDS,
             )
 
-    def _claimed(self, key: Hashable) -> Callable[[], None]:
+    def _claimed(self, key: Key) -> Callable[[], None]:
         with self._lock:
             if key in self._keys:
                 raise Conflict(
                     "The first request with this idempotency key is still running.",
                     code="idempotency_in_flight",
                     retry="retry",
+                    detail_key="idempotency",
+                    details=idempotency_details(key[-1]),
                     retry_after=1,
                 )
             self._keys.add(key)
         return lambda: self._forget(key)
 
-    def _forget(self, key: Hashable) -> None:
+    def _forget(self, key: Key) -> None:
         with self._lock:
             self._keys.discard(key)
 

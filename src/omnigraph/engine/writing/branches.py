@@ -11,11 +11,11 @@ from omnigraph.engine.reading.interior import of_its_own
 from omnigraph.engine.reading.selectors import commit_manifest
 from omnigraph.engine.receipts import Branch, BranchCreated, BranchDeleted, as_datetime
 from omnigraph.engine.writing.publication import publish_version
+from omnigraph.engine.writing.replay import key_reused
 from omnigraph.errors import (
     AlreadyExists,
     BranchNotFound,
     Conflict,
-    IdempotencyKeyReused,
     InvalidRequest,
     LimitExceeded,
     PreconditionFailed,
@@ -77,7 +77,7 @@ def create_branch(
         captured_at = core.clock.boot_seconds()
         target = core.heads.state(name)
         if isinstance(target, KnownHead) and target.live:
-            return _taken(core, target, idempotency, from_, actor)
+            return _taken(core, target, idempotency, idempotency_key, from_, actor)
         if isinstance(target, KnownHead) and idempotency is not None and idempotency == _creation_key(target):
             return _created(core, target.manifest, from_, actor, replayed=True)  # the life that it made is over
         source = fork_source(core, from_, idempotency)
@@ -88,18 +88,20 @@ def create_branch(
         if isinstance(result, Published):
             return _created(core, result.manifest, from_, actor)
         if result.actual.live:
-            return _taken(core, result.actual, idempotency, from_, actor)
+            return _taken(core, result.actual, idempotency, idempotency_key, from_, actor)
         raise ReadSetConflict(f"Branch '{name}' was created and deleted meanwhile.", member="branch_life")
 
 
-def _taken(core: GraphCore, head: KnownHead, given: Idempotency | None, from_: str, actor: str | None) -> BranchCreated:
+def _taken(
+    core: GraphCore, head: KnownHead, given: Idempotency | None, key: str | None, from_: str, actor: str | None
+) -> BranchCreated:
     """The first receipt, if the live branch was created under the same key by the same request."""
     used = _creation_key(head)
     if given is not None and used is not None:
         if used == given:
             return _created(core, head.manifest, from_, actor, replayed=True)
         if used.key == given.key:
-            raise IdempotencyKeyReused("This idempotency key was used for a different request.", effects="none")
+            raise key_reused(key, None, head.manifest.created_from)
     raise AlreadyExists(f"There is a branch '{head.branch}' already.")
 
 

@@ -88,7 +88,9 @@ class _Round:
             return None
         core, request = self._core, entry.request
         try:
-            replayed = find_replay(core, head, request.idempotency, base=entry.base.manifest.head_commit)
+            replayed = find_replay(
+                core, head, request.idempotency, key=request.idempotency_key, base=entry.base.manifest.head_commit
+            )
             if replayed is not None:
                 return Written(replayed, head.manifest, None, replayed=True)
             check_condition(request.if_commit, head)

@@ -65,7 +65,9 @@ class _Writing:
             if first is not None and head.life != first.life:
                 raise self._other_life(first)
             unused = first is None and request.key_is_new  # storage.md 4: what was just made up is not looked up
-            replayed = None if unused else find_replay(core, head, request.idempotency, base=seen)
+            replayed = (
+                None if unused else find_replay(core, head, request.idempotency, key=request.idempotency_key, base=seen)
+            )
             if replayed is not None:
                 return Written(replayed, head.manifest, None, replayed=True)
             check_condition(request.if_commit, head)
