@@ -21,7 +21,7 @@ from omnigraph.engine.core import GraphCore
 from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.opening import open_core
 from omnigraph.engine.receipts import as_microseconds
-from omnigraph.errors import InternalError, StorageClass
+from omnigraph.errors import InternalError, OutcomeUnknown, StorageClass
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.ids import CommitId
 from omnigraph.store.faults import FaultStore, LandLate, LoseBefore, Meanwhile, Refuse, Rule
@@ -381,6 +381,97 @@ def test_an_unknown_branch_creation_is_told_as_one(faulty: Faulty) -> None:
     assert (told["kind"], told["branch"], told["idempotency_key"]) == ("branch_create", "b", "mine")
     assert told["lookup"] is None
     done(faulty.served.post("/graphs/atlas/branches", {"name": "b"}, idempotency_key="mine"))
+
+
+def test_an_unknown_deletion_of_a_branch_is_told_as_one(faulty: Faulty) -> None:
+    served = faulty.served
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    faulty.publish_with(LoseBefore(), times=5)
+    told = refused(served.delete("/graphs/atlas/branches/b"), 500, "outcome_unknown", effects="unknown")
+    assert told["retry"] == "reconcile"
+    assert told["outcome_unknown"] == {
+        "kind": "branch_delete",
+        "graph_id": "atlas",
+        "branch": "b",
+        "base_commit_id": served.head(),
+        "graph_commit_id": None,
+        "lookup": None,
+        "server_stopping": False,
+        "advice": OutcomeUnknown.ADVICE,
+    }
+    done(served.delete("/graphs/atlas/branches/b"))
+
+
+def test_an_unknown_load_into_a_new_branch_is_an_unknown_commit(faulty: Faulty) -> None:
+    faulty.publish_with(LoseBefore(), times=5)
+    reply = faulty.served.load(f"{NDJSON}?mode=append&branch=b&from=main", LINE)
+    told = refused(reply, 500, "outcome_unknown", effects="unknown")["outcome_unknown"]
+    commit = told["graph_commit_id"]
+    assert (told["kind"], told["branch"], commit.startswith("b@1-")) == ("commit", "b", True)
+    assert told["lookup"] == f"/graphs/atlas/commits/{commit}/outcome"
+
+
+def test_an_unknown_deletion_after_a_merge_is_told_and_logged_like_any_unknown_write(faulty: Faulty) -> None:
+    served = faulty.served
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    done(served.post(MUTATE, {**INSERT, "branch": "b"}))
+    merge = partial(served.post, "/graphs/atlas/branches/merge", {"source": "b", "delete_branch": True})
+    faulty.store.add(Rule(LoseBefore(), verb="create", key="__manifest/b/", times=5))
+    with capture_logs() as logs:
+        merged = done(merge(idempotency_key="k", x_request_id="mine"))
+    assert (merged["outcome"], merged["branch_deleted"]) == ("fast_forward", False)
+    error = merged["branch_delete_error_details"]
+    assert (error["code"], error["retry"], error["effects"], error["request_id"]) == (
+        "outcome_unknown",
+        "reconcile",
+        "unknown",
+        "mine",
+    )
+    told = error["outcome_unknown"]
+    assert (told["kind"], told["graph_id"], told["branch"]) == ("branch_delete", "atlas", "b")
+    assert (told["lookup"], told["idempotency_key"]) == (None, "k")
+    [ended] = [line for line in logs if line["event"] == "owned write ended without a definite outcome"]
+    assert (ended["graph"], ended["log_level"], ended["contained_process"]) == ("atlas", "warning", False)
+    assert served.operations.contained is None
+    again = done(merge(idempotency_key="k"))
+    assert (again["branch_deleted"], again["idempotent_replay"]) == (True, True)
+
+
+def test_a_deletion_after_a_merge_that_memory_can_not_take_over_stops_the_process(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    heads = served.registry.graph("atlas").core.heads
+    adopt = heads.adopt
+
+    def full(head: KnownHead) -> KnownHead:
+        if not head.live:
+            raise MemoryError
+        return adopt(head)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(heads, "adopt", full)
+        merged = done(served.post("/graphs/atlas/branches/merge", {"source": "b", "delete_branch": True}))
+    assert merged["branch_delete_error_details"]["code"] == "recovery_required"
+    assert served.operations.contained == "X3"
+
+
+@pytest.mark.parametrize("by_fault", [False, True])
+def test_a_server_is_said_to_stop_only_where_the_same_fault_stops_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch, by_fault: bool
+) -> None:
+    """Not because it happens to be asked to stop meanwhile."""
+
+    def lost(*given: Any) -> Any:
+        served.operations.draining = True
+        commit = "main@2-0011223344556677"
+        error = OutcomeUnknown("x", kind="commit", branch="main", base_commit_id=None, graph_commit_id=commit)
+        error.by_fault = by_fault
+        raise error
+
+    monkeypatch.setattr(engine_graph, "write", lost)
+    told = refused(served.post(MUTATE, INSERT), 500, "outcome_unknown", effects="unknown")
+    assert told["outcome_unknown"]["server_stopping"] is by_fault
 
 
 @pytest.mark.parametrize(

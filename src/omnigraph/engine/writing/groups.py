@@ -170,9 +170,9 @@ class _Round:
         elif self._sent is not None:
             built, head, group = self._sent
             keys = [entry.request.idempotency_key for entry in group]
-            for entry, error in zip(
-                group, unknown_outcomes(self._core, built, head, kind="commit", keys=keys), strict=True
-            ):
+            errors = unknown_outcomes(self._core, built, head, kind="commit", keys=keys)
+            for entry, error in zip(group, errors, strict=True):
+                error.by_fault = True
                 entry.settle(Failed(error))
         for entry in self._entries:
             entry.settle(
