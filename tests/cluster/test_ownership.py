@@ -210,7 +210,7 @@ def test_a_clean_end_with_a_poisoned_key_does_not_release_the_lock(tmp_path: Pat
         _, told = leaver.communicate("", timeout=60)
     assert leaver.returncode == 0
     assert told.splitlines() == [
-        "storage key poisoned kind=ledger class=timeout",
+        "storage key poisoned kind=ledger class=timeout phase=ledger",
         "cluster lock retained reason=poisoned key poisoned_keys=1",
     ]
     with acquire(str(tmp_path)):
@@ -226,7 +226,7 @@ def test_a_retained_lock_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ownership.release()
     assert told == [
         ("cluster lock retained", {"reason": "containment", "poisoned_keys": 0}),
-        ("storage key poisoned", {"kind": "ledger", "class": "timeout"}),
+        ("storage key poisoned", {"kind": "ledger", "class": "timeout", "phase": "ledger"}),
     ]
 
 
@@ -236,5 +236,11 @@ def test_a_poisoned_key_is_told_once_as_a_warning_without_its_name() -> None:
         for _ in range(2):
             poisoned.add("__cluster/state.json", "ledger", StorageClass.THROTTLED)
     assert lines == [
-        {"event": "storage key poisoned", "log_level": "warning", "kind": "ledger", "class": "throttled"},
+        {
+            "event": "storage key poisoned",
+            "log_level": "warning",
+            "kind": "ledger",
+            "class": "throttled",
+            "phase": "ledger",
+        },
     ]

@@ -60,7 +60,7 @@ def test_each_reissue_and_the_end_of_them_are_told_with_these_texts_and_fields(
     faulty.publish_with(LoseBefore(StorageClass.CONNECTION), times=5)
     with pytest.raises(OutcomeUnknown):
         faulty.graph.mutate(INSERT, c="A")
-    where = {"graph_id": faulty.core.graph_id, "branch": "main", "version": 2, "phase": "publish"}
+    where = {"graph": faulty.core.graph_id, "branch": "main", "version": 2, "phase": "publish"}
     assert logged(caplog) == [
         *(
             {
@@ -107,7 +107,7 @@ def test_a_program_s_own_pipe_gets_the_same_fields(faulty: Faulty) -> None:
     assert line.pop("log_level") == "warning"
     assert line == {
         "event": REISSUED,
-        "graph_id": faulty.core.graph_id,
+        "graph": faulty.core.graph_id,
         "branch": "main",
         "version": 2,
         "phase": "publish",
@@ -128,6 +128,7 @@ def test_a_marker_that_could_not_be_written_is_told_by_class_and_phase(
         {
             "level": "WARNING",
             "event": "deleted-branch marker not written",
+            "graph": faulty.core.graph_id,
             "branch": "b",
             "class": "denied",
             "phase": "publish",

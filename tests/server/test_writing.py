@@ -545,10 +545,11 @@ def test_a_fault_of_the_program_after_staging_began_is_unknown_tells_nothing_and
         "event": "engine failure without definite completion evidence",
         "log_level": "warning",
         "class": "unknown",
+        "phase": None,
         "scoped_to_keys": False,
         "status": 500,
         "graph": "atlas",
-        "request_id": "mine",
+        "req": "mine",
     }
     assert told["owned write ended without a definite outcome"] == {
         "event": "owned write ended without a definite outcome",
@@ -556,7 +557,7 @@ def test_a_fault_of_the_program_after_staging_began_is_unknown_tells_nothing_and
         "status": 500,
         "contained_process": True,
         "graph": "atlas",
-        "request_id": "mine",
+        "req": "mine",
     }
     assert told["admission closed"] == {"event": "admission closed", "log_level": "error", "reason": reason}
     out, err = capfd.readouterr()
@@ -611,7 +612,9 @@ def test_an_unknown_outcome_is_no_reason_to_stop(faulty: Faulty) -> None:
     [ended] = [line for line in logs if line["event"] == "owned write ended without a definite outcome"]
     assert (ended["log_level"], ended["status"], ended["contained_process"]) == ("warning", 500, False)
     [failed] = [line for line in logs if line["event"] == "engine failure without definite completion evidence"]
-    assert (failed["class"], failed["request_id"]) == ("timeout", ended["request_id"])
+    assert (failed["class"], failed["phase"], failed["req"]) == ("timeout", "publish", ended["req"])
+    assert {line["graph"] for line in logs if "graph" in line} == {"atlas"}, "in the engine's lines too"
+    assert [line["graph"] for line in logs if "re-issuing" in line["event"]] == ["atlas"] * 4
     done(faulty.served.post(MUTATE, INSERT))
 
 

@@ -63,7 +63,9 @@ class Ownership:
 
 
 def _tell_poisoned(kind: Kind, cls: StorageClass) -> None:
-    log_event(_LOGGER, "warning", "storage key poisoned", **{"kind": kind, "class": str(cls)})
+    phase = StoragePhase.LOCK if kind == "lock" else StoragePhase.LEDGER
+    fields = {"kind": kind, "class": str(cls), "phase": str(phase)}
+    log_event(_LOGGER, "warning", "storage key poisoned", **fields)
 
 
 def acquire(storage: str) -> Ownership:

@@ -45,7 +45,7 @@ class GraphCore:
 
     `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed. `fence` says whether
     it may still write. `settings` are the defaults of reads. `write_guard` is entered around every write; it raises if
-    this process may not write now.
+    this process may not write now. `name` is what operators call the graph; its id where nobody has named it.
     """
 
     store: Store
@@ -59,8 +59,10 @@ class GraphCore:
     settings: RequestSettings = field(default_factory=RequestSettings)
     lanes: Lanes = field(default_factory=Lanes)
     write_guard: Callable[[], AbstractContextManager[None]] = nullcontext
+    name: str = ""
 
     def __post_init__(self) -> None:
+        self.name = self.name or self.graph_id
         self.schemas = SchemaStore(self.store)
         self.history = LogReader(self.store)
         self.heads = Heads(self.store, self.clock, owner=self.owner, graph=self.graph_id)

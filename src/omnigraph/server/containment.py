@@ -48,8 +48,8 @@ def judge(
         operations.contain(reason)
     status = error.status if isinstance(error, OmnigraphError) else 500
     if reason is not None or isinstance(error, OutcomeUnknown):
-        fields = {"status": status, "graph": graph_id, "request_id": request_id}
-        failed = {"class": _class(error), "scoped_to_keys": False, **fields}
+        fields = {"status": status, "graph": graph_id, "req": request_id}
+        failed = {"class": _class(error), "phase": _phase(error), "scoped_to_keys": False, **fields}
         log_event(_LOGGER, "warning", "engine failure without definite completion evidence", **failed)
         ended = {"contained_process": reason is not None, **fields}
         level = "warning" if reason is None else "error"
@@ -60,3 +60,10 @@ def _class(error: BaseException) -> str:
     """The class of a storage failure, if that is what it was."""
     cls = error.cls if isinstance(error, (OutcomeUnknown, StorageFailure)) else None
     return "unknown" if cls is None else str(cls)
+
+
+def _phase(error: BaseException) -> str | None:
+    """The phase of a storage failure; None for a fault of the program, since nobody knows which step was the last."""
+    if isinstance(error, StorageFailure):
+        return str(error.phase)
+    return "publish" if isinstance(error, (OutcomeUnknown, RecoveryRequired)) else None

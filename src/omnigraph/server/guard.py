@@ -90,7 +90,7 @@ class Guard:
             except _ENDINGS:
                 raise
             except BaseException as error:  # a fault of ours: told with where it was and without what it said
-                log_event(_LOGGER, "error", "request failed unexpectedly", request_id=request_id, **frames_of(error))
+                log_event(_LOGGER, "error", "request failed unexpectedly", req=request_id, **frames_of(error))
                 if answer.status is None:  # native code that gives up raises what no handler of the framework takes
                     failure = unexpected_failure()
                     if self._is_write(scope):
@@ -126,7 +126,7 @@ class Guard:
             _LOGGER,
             "info",
             "request",
-            request_id=request_id,
+            req=request_id,
             method=scope["method"] if scope["method"] in _METHODS else "other",
             route=getattr(route, "path", None),
             status=answer.status,

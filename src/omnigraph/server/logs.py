@@ -11,6 +11,7 @@ import os
 import select
 import sys
 import threading
+from collections.abc import MutableMapping
 from contextlib import suppress
 from typing import IO, Any
 
@@ -33,8 +34,8 @@ def configure_logs(form: str | None, level: str) -> None:
     )
     structlog.configure(
         processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _with_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp" if plain else "ts"),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
@@ -43,6 +44,11 @@ def configure_logs(form: str | None, level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [_Forwarding()]
     root.setLevel(max(number, logging.WARNING))
+
+
+def _with_level(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event["level"] = "warn" if method == "warning" else method
+    return event
 
 
 class Lines:

@@ -78,7 +78,7 @@ class Protocol(H11Protocol):
                 return
         refusal = _refusal(sys.exc_info()[1], self.conn.trailing_data[0])
         refusal.request_id = fresh_ulid(SystemClock())
-        log_event(_LOGGER, "info", "request", request_id=refusal.request_id, status=refusal.status, code=refusal.code)
+        log_event(_LOGGER, "info", "request", req=refusal.request_id, status=refusal.status, code=refusal.code)
         body = json_bytes(refusal.to_dict())
         headers = {
             **standard_headers(refusal.request_id),

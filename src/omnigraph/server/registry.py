@@ -92,14 +92,15 @@ class Registry:
         root = graph_root(self._storage, graph_id)
         try:
             core = self._opening(root, owner=self._owner, writable=writable)
+            core.name = graph_id
             head = core.head("main").manifest.head_commit.id
         except OmnigraphError as error:
-            log_event(_LOGGER, "error", "graph blocked", graph_id=graph_id, code=error.code, detail=error.details)
+            log_event(_LOGGER, "error", "graph blocked", graph=graph_id, failure=error.code, detail=error.details)
             return Entry(graph_id, root, None, "graph_missing" if isinstance(error, GraphNotFound) else "open_failed")
         except Exception as error:  # a fault of ours, met by one graph: the others are served
-            log_event(_LOGGER, "error", "graph blocked", graph_id=graph_id, **frames_of(error))
+            log_event(_LOGGER, "error", "graph blocked", graph=graph_id, failure="internal", **frames_of(error))
             return Entry(graph_id, root, None, "open_failed")
-        log_event(_LOGGER, "info", "graph ready", graph_id=graph_id, head=str(head))
+        log_event(_LOGGER, "info", "graph ready", graph=graph_id, head=str(head))
         return Entry(graph_id, core.store.uri, Graph(Context(core, capped=True)))
 
     def entries(self) -> Sequence[Entry]:

@@ -63,7 +63,7 @@ class Shutdown:
         log_event(_LOGGER, "info", "shutdown started", grace_seconds=self._grace_seconds)
         reason = self._cutoff(deadline, signals=int(first != _CONTAINED))
         assert self._operations is not None
-        unfinished = [{"kind": each.kind, "seconds": round(each.seconds, 1)} for each in self._operations.unfinished()]
+        unfinished = [{"kind": each.kind, "age": round(each.seconds, 1)} for each in self._operations.unfinished()]
         log_event(_LOGGER, "error", "shutdown cutoff", reason=reason, unfinished=unfinished)
         os._exit(CUT_OFF)
 

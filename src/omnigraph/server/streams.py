@@ -56,12 +56,10 @@ class Streamed(Response):
                 piece = await self._operations.read(lambda: next(self._rest, None))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
-            log_event(
-                _LOGGER, "warning", "stream cut: its reader takes nothing", request_id=_state(scope, "request_id")
-            )
+            log_event(_LOGGER, "warning", "stream cut: its reader takes nothing", req=_state(scope, "request_id"))
             _abort(scope)
         except OmnigraphError as error:
-            log_event(_LOGGER, "warning", "stream cut", request_id=_state(scope, "request_id"), code=error.code)
+            log_event(_LOGGER, "warning", "stream cut", req=_state(scope, "request_id"), code=error.code)
         finally:
             leaving.cancel()
             close: Callable[[], None] | None = getattr(self._rest, "close", None)

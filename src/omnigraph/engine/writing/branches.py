@@ -178,7 +178,9 @@ def delete_branch(
                 failed = mark_deleted(core.store, result.manifest)
                 if failed is not None:
                     fields = {"class": str(failed), "phase": StoragePhase.PUBLISH.value}
-                    log_event(_LOGGER, "warning", "deleted-branch marker not written", branch=name, **fields)
+                    log_event(
+                        _LOGGER, "warning", "deleted-branch marker not written", graph=core.name, branch=name, **fields
+                    )
                 return BranchDeleted(
                     uri=core.store.uri,
                     name=name,
