@@ -10,6 +10,7 @@ from omnigraph.engine.logs import log_event
 from omnigraph.engine.reading.interior import of_its_own
 from omnigraph.engine.reading.selectors import commit_manifest
 from omnigraph.engine.receipts import Branch, BranchCreated, BranchDeleted, as_datetime
+from omnigraph.engine.writing.pauses import pause_before_again
 from omnigraph.engine.writing.publication import publish_version
 from omnigraph.engine.writing.replay import key_reused
 from omnigraph.errors import (
@@ -34,7 +35,7 @@ _LOGGER = "omnigraph.branches"
 LIVE_BRANCHES_MAX = 100_000
 """history.md 1.1."""
 
-_DELETE_ATTEMPTS = 32
+_REPEATS = 32
 _DESCENDANTS_SHOWN = 20
 
 
@@ -166,7 +167,9 @@ def delete_branch(
         captured_at = core.clock.boot_seconds()
         head = core.standing(name)
         life = head.life if expected_life is None else expected_life
-        for _ in range(_DELETE_ATTEMPTS):
+        for attempt in range(_REPEATS + 1):
+            if attempt:
+                pause_before_again(core.clock, attempt - 1)
             if head.life != life or not head.live:
                 raise BranchNotFound(f"There is no branch '{name}' of that life.")
             _check_head(head, expected_commit)
