@@ -376,7 +376,8 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
     """The publication may or may not have landed.
 
     `branch`, `base_commit_id` and `graph_commit_id` say where to look; `resolve` looks. The answer turns final with the
-    branch's next write. `cls` is the class of the last failure, if one was seen.
+    branch's next write. `cls` is the class of the last failure, if one was seen; `by_fault` says that a fault of this
+    program ended the attempt, in which a server stops.
     """
 
     ADVICE: ClassVar[str] = (
@@ -415,6 +416,7 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
         self.base_commit_id = base_commit_id
         self.graph_commit_id = graph_commit_id
         self.cls = cls
+        self.by_fault = False
         self._ask = ask
 
     def resolve(self, wait: float = 0.0) -> OutcomeLike:

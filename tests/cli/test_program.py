@@ -103,6 +103,16 @@ def test_a_write_whose_notes_nobody_can_read_is_done_all_the_same(harbour: Path,
     assert subprocess.run(["sh", "-c", f"{failed} {redirection}"], check=False).returncode == 1
 
 
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-"])
+def test_a_load_whose_bar_nobody_can_see_is_done_all_the_same(harbour: Path, tmp_path: Path, redirection: str) -> None:
+    data = tmp_path / "more.ndjson"
+    data.write_text('{"type":"Sailor","data":{"name":"Ada"}}\n')
+    words = ["load", str(harbour), "--data", str(data), "--mode", "append", "--json", "--progress", "always"]
+    line = shlex.join([*PROGRAM, *words])
+    done = subprocess.run(["sh", "-c", f"{line} {redirection}"], stdout=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)["total_entities"]) == (0, 1)
+
+
 def test_a_write_whose_receipt_is_lost_is_not_said_to_have_failed(harbour: Path) -> None:
     line = shlex.join([*PROGRAM, "branch", "create", "a", "--store", str(harbour)])
     done = subprocess.run(["sh", "-c", f"{line} >/dev/full"], stderr=subprocess.PIPE, text=True, check=False)

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 import omnigraph
 from omnigraph.cluster.ownership import LOCK_KEY, acquire, cluster_of
-from omnigraph.errors import LockHeld, StorageFailure
+from omnigraph.errors import LockHeld, StorageClass, StorageFailure
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SCHEMA = "node Port { code: String @key }\n"
@@ -184,8 +185,9 @@ def test_a_cluster_that_comes_to_be_later_is_noticed(tmp_path: Path) -> None:
 LEAVER = """
 import sys
 from omnigraph.cluster.ownership import acquire
+from omnigraph.errors import StorageClass
 with acquire(sys.argv[1]) as ownership:
-    ownership.poisoned.add("__cluster/state.json")
+    ownership.poisoned.add("__cluster/state.json", "ledger", StorageClass.TIMEOUT)
 print("left", flush=True)
 sys.stdin.read()
 """
@@ -207,7 +209,10 @@ def test_a_clean_end_with_a_poisoned_key_does_not_release_the_lock(tmp_path: Pat
             acquire(str(tmp_path))
         _, told = leaver.communicate("", timeout=60)
     assert leaver.returncode == 0
-    assert told == "cluster lock retained reason=poisoned key poisoned_keys=1\n"
+    assert told.splitlines() == [
+        "storage key poisoned kind=ledger class=timeout phase=ledger",
+        "cluster lock retained reason=poisoned key poisoned_keys=1",
+    ]
     with acquire(str(tmp_path)):
         pass
 
@@ -217,6 +222,25 @@ def test_a_retained_lock_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omnigraph.cluster.ownership.log_event", lambda *words, **more: told.append((words[-1], more)))
     ownership = acquire("s3://harbour/quay")
     ownership.retain("containment")
-    ownership.poisoned.add("k")
+    ownership.poisoned.add("k", "ledger", StorageClass.TIMEOUT)
     ownership.release()
-    assert told == [("cluster lock retained", {"reason": "containment", "poisoned_keys": 0})]
+    assert told == [
+        ("cluster lock retained", {"reason": "containment", "poisoned_keys": 0}),
+        ("storage key poisoned", {"kind": "ledger", "class": "timeout", "phase": "ledger"}),
+    ]
+
+
+def test_a_poisoned_key_is_told_once_as_a_warning_without_its_name() -> None:
+    poisoned = acquire("s3://harbour/quay").poisoned
+    with capture_logs() as lines:
+        for _ in range(2):
+            poisoned.add("__cluster/state.json", "ledger", StorageClass.THROTTLED)
+    assert lines == [
+        {
+            "event": "storage key poisoned",
+            "log_level": "warning",
+            "kind": "ledger",
+            "class": "throttled",
+            "phase": "ledger",
+        },
+    ]

@@ -248,6 +248,7 @@ def test_who_is_interrupted_while_publishing_leaves_the_others_an_answer(root: s
     stopped = [result for result in done.results if isinstance(result, KeyboardInterrupt)]
     told = [result for result in done.results if isinstance(result, OutcomeUnknown)]
     assert (len(stopped), len(told)) == (1, 2)
+    assert all(error.by_fault for error in told)
     assert [write().replayed for write in writes] == [True] * 3
     assert codes(root) == ["A", "B", "C", "D", "E"]
 

@@ -11,6 +11,7 @@ import pytest
 import omnigraph
 from manifest.samples import draft, put
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.receipts import as_microseconds
 from omnigraph.engine.writing.replay import FreshKey
 from omnigraph.errors import IdempotencyKeyReused, OutcomeUnknown
 from omnigraph.manifest.builder import next_version
@@ -81,6 +82,12 @@ def test_another_request_that_used_the_key_meanwhile_refuses(root: str, key: str
     with pytest.raises(IdempotencyKeyReused) as caught:
         faulty.graph.mutate(INSERT, t="A", idempotency_key=key)
     assert caught.value.effects == "none"
+    first = other.head
+    assert caught.value.details == {
+        "key": "k",
+        "graph_commit_id": first.graph_commit_id,
+        "created_at": as_microseconds(first.created_at),
+    }
     assert texts(root) == ["B"]
 
 

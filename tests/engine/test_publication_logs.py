@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_each_reissue_and_the_end_of_them_are_told_with_these_texts_and_fields(
     faulty.publish_with(LoseBefore(StorageClass.CONNECTION), times=5)
     with pytest.raises(OutcomeUnknown):
         faulty.graph.mutate(INSERT, c="A")
-    where = {"graph_id": faulty.core.graph_id, "branch": "main", "version": 2, "phase": "publish"}
+    where = {"graph": faulty.core.graph_id, "branch": "main", "version": 2, "phase": "publish"}
     assert logged(caplog) == [
         *(
             {
@@ -106,7 +107,7 @@ def test_a_program_s_own_pipe_gets_the_same_fields(faulty: Faulty) -> None:
     assert line.pop("log_level") == "warning"
     assert line == {
         "event": REISSUED,
-        "graph_id": faulty.core.graph_id,
+        "graph": faulty.core.graph_id,
         "branch": "main",
         "version": 2,
         "phase": "publish",
@@ -127,8 +128,41 @@ def test_a_marker_that_could_not_be_written_is_told_by_class_and_phase(
         {
             "level": "WARNING",
             "event": "deleted-branch marker not written",
+            "graph": faulty.core.graph_id,
             "branch": "b",
             "class": "denied",
             "phase": "publish",
         }
     ]
+
+
+class Full:
+    """A pipe that takes nothing, in both of its forms."""
+
+    def msg(self, *given: Any, **fields: Any) -> None:
+        raise OSError("full")
+
+    debug = info = warning = error = critical = msg
+
+
+class FullHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise ValueError("I/O operation on closed file")
+
+
+@pytest.mark.parametrize("pipe", ["a program's own", "of the standard library"])
+def test_a_write_in_doubt_is_settled_where_no_line_can_be_written(faulty: Faulty, pipe: str) -> None:
+    handler = FullHandler()
+    if pipe == "a program's own":
+        structlog.configure(logger_factory=lambda *_: Full())
+    else:
+        logging.getLogger("omnigraph").addHandler(handler)
+    try:
+        faulty.publish_with(LoseAfter())
+        assert faulty.graph.mutate(INSERT, c="A").commit is not None
+        faulty.publish_with(LoseBefore(), times=5)
+        with pytest.raises(OutcomeUnknown):
+            faulty.graph.mutate(INSERT, c="B")
+        assert faulty.graph.mutate(INSERT, c="C").commit is not None
+    finally:
+        logging.getLogger("omnigraph").removeHandler(handler)

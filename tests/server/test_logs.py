@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -24,7 +25,7 @@ except ValueError as error:
     logging.getLogger("asyncio").error("future: <Task exception=ValueError('s3://hunter2')>", exc_info=error)
 logging.getLogger("uvicorn.error").info("chatter")
 import structlog
-structlog.get_logger("omnigraph").info("request", request_id="a\\nb\\x1b[31m")
+structlog.get_logger("omnigraph").warning("request", req="a\\nb\\x1b[31m")
 """
 
 
@@ -43,7 +44,10 @@ def test_lines_of_libraries_tell_where_and_not_what() -> None:
         assert line["error_type"] == "ValueError"
         assert line["frames"]
         assert "hunter2" not in str(line)
-    assert ours["request_id"] == "a\nb\x1b[31m"
+    assert ours["req"] == "a\nb\x1b[31m"
+    assert list(ours) == ["req", "event", "level", "ts"]
+    assert ours["level"] == "warn"
+    assert dt.datetime.fromisoformat(ours["ts"]).tzinfo is dt.UTC
 
 
 def test_text_for_people_escapes_what_a_terminal_would_obey() -> None:

@@ -20,7 +20,8 @@ from omnigraph.engine import graph as engine_graph
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.opening import open_core
-from omnigraph.errors import InternalError, StorageClass
+from omnigraph.engine.receipts import as_microseconds
+from omnigraph.errors import InternalError, OutcomeUnknown, StorageClass
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.ids import CommitId
 from omnigraph.store.faults import FaultStore, LandLate, LoseBefore, Meanwhile, Refuse, Rule
@@ -275,9 +276,28 @@ def test_a_repeat_is_looked_up_before_its_condition(served: Served) -> None:
 
 
 def test_a_key_used_for_another_request_is_refused(served: Served) -> None:
-    done(served.insert("A", idempotency_key="k"))
-    refused(served.insert("B", idempotency_key="k"), 422, "idempotency_key_reused", effects="none")
+    first = done(served.insert("A", idempotency_key="k"))["commit"]
+    told = refused(served.insert("B", idempotency_key="k"), 422, "idempotency_key_reused", effects="none")
+    used = {"graph_commit_id": first["graph_commit_id"], "created_at": first["created_at"]}
+    assert told["idempotency"] == {"key": "k", **used}
     assert served.codes() == ["A"]
+
+
+def test_a_key_used_for_another_creation_of_the_branch_is_refused(served: Served) -> None:
+    make = partial(served.post, "/graphs/atlas/branches", idempotency_key="k")
+    done(make({"name": "b"}))
+    created = omnigraph.open(served.root / "graphs" / "atlas.omni").branches.get("b").created_at
+    assert created is not None
+    expected = {"key": "k", "graph_commit_id": None, "created_at": as_microseconds(created)}
+    told = refused(make({"name": "b", "from": served.head()}), 422, "idempotency_key_reused", effects="none")
+    assert told["idempotency"] == expected
+    told = refused(
+        served.post(MUTATE, {**INSERT, "branch": "b"}, idempotency_key="k"),
+        422,
+        "idempotency_key_reused",
+        effects="none",
+    )
+    assert told["idempotency"] == expected
 
 
 def test_keys_have_a_place_on_some_routes_only_and_a_form(served: Served) -> None:
@@ -363,6 +383,97 @@ def test_an_unknown_branch_creation_is_told_as_one(faulty: Faulty) -> None:
     done(faulty.served.post("/graphs/atlas/branches", {"name": "b"}, idempotency_key="mine"))
 
 
+def test_an_unknown_deletion_of_a_branch_is_told_as_one(faulty: Faulty) -> None:
+    served = faulty.served
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    faulty.publish_with(LoseBefore(), times=5)
+    told = refused(served.delete("/graphs/atlas/branches/b"), 500, "outcome_unknown", effects="unknown")
+    assert told["retry"] == "reconcile"
+    assert told["outcome_unknown"] == {
+        "kind": "branch_delete",
+        "graph_id": "atlas",
+        "branch": "b",
+        "base_commit_id": served.head(),
+        "graph_commit_id": None,
+        "lookup": None,
+        "server_stopping": False,
+        "advice": OutcomeUnknown.ADVICE,
+    }
+    done(served.delete("/graphs/atlas/branches/b"))
+
+
+def test_an_unknown_load_into_a_new_branch_is_an_unknown_commit(faulty: Faulty) -> None:
+    faulty.publish_with(LoseBefore(), times=5)
+    reply = faulty.served.load(f"{NDJSON}?mode=append&branch=b&from=main", LINE)
+    told = refused(reply, 500, "outcome_unknown", effects="unknown")["outcome_unknown"]
+    commit = told["graph_commit_id"]
+    assert (told["kind"], told["branch"], commit.startswith("b@1-")) == ("commit", "b", True)
+    assert told["lookup"] == f"/graphs/atlas/commits/{commit}/outcome"
+
+
+def test_an_unknown_deletion_after_a_merge_is_told_and_logged_like_any_unknown_write(faulty: Faulty) -> None:
+    served = faulty.served
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    done(served.post(MUTATE, {**INSERT, "branch": "b"}))
+    merge = partial(served.post, "/graphs/atlas/branches/merge", {"source": "b", "delete_branch": True})
+    faulty.store.add(Rule(LoseBefore(), verb="create", key="__manifest/b/", times=5))
+    with capture_logs() as logs:
+        merged = done(merge(idempotency_key="k", x_request_id="mine"))
+    assert (merged["outcome"], merged["branch_deleted"]) == ("fast_forward", False)
+    error = merged["branch_delete_error_details"]
+    assert (error["code"], error["retry"], error["effects"], error["request_id"]) == (
+        "outcome_unknown",
+        "reconcile",
+        "unknown",
+        "mine",
+    )
+    told = error["outcome_unknown"]
+    assert (told["kind"], told["graph_id"], told["branch"]) == ("branch_delete", "atlas", "b")
+    assert (told["lookup"], told["idempotency_key"]) == (None, "k")
+    [ended] = [line for line in logs if line["event"] == "owned write ended without a definite outcome"]
+    assert (ended["graph"], ended["log_level"], ended["contained_process"]) == ("atlas", "warning", False)
+    assert served.operations.contained is None
+    again = done(merge(idempotency_key="k"))
+    assert (again["branch_deleted"], again["idempotent_replay"]) == (True, True)
+
+
+def test_a_deletion_after_a_merge_that_memory_can_not_take_over_stops_the_process(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(served.post("/graphs/atlas/branches", {"name": "b"}))
+    heads = served.registry.graph("atlas").core.heads
+    adopt = heads.adopt
+
+    def full(head: KnownHead) -> KnownHead:
+        if not head.live:
+            raise MemoryError
+        return adopt(head)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(heads, "adopt", full)
+        merged = done(served.post("/graphs/atlas/branches/merge", {"source": "b", "delete_branch": True}))
+    assert merged["branch_delete_error_details"]["code"] == "recovery_required"
+    assert served.operations.contained == "X3"
+
+
+@pytest.mark.parametrize("by_fault", [False, True])
+def test_a_server_is_said_to_stop_only_where_the_same_fault_stops_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch, by_fault: bool
+) -> None:
+    """Not because it happens to be asked to stop meanwhile."""
+
+    def lost(*given: Any) -> Any:
+        served.operations.draining = True
+        commit = "main@2-0011223344556677"
+        error = OutcomeUnknown("x", kind="commit", branch="main", base_commit_id=None, graph_commit_id=commit)
+        error.by_fault = by_fault
+        raise error
+
+    monkeypatch.setattr(engine_graph, "write", lost)
+    told = refused(served.post(MUTATE, INSERT), 500, "outcome_unknown", effects="unknown")
+    assert told["outcome_unknown"]["server_stopping"] is by_fault
+
+
 @pytest.mark.parametrize(
     ("fault", "status", "retry"),
     [(Refuse(StorageClass.DENIED), 500, "recover"), (Refuse(StorageClass.CONNECTION, sent=False), 503, "retry")],
@@ -434,10 +545,11 @@ def test_a_fault_of_the_program_after_staging_began_is_unknown_tells_nothing_and
         "event": "engine failure without definite completion evidence",
         "log_level": "warning",
         "class": "unknown",
+        "phase": None,
         "scoped_to_keys": False,
         "status": 500,
         "graph": "atlas",
-        "request_id": "mine",
+        "req": "mine",
     }
     assert told["owned write ended without a definite outcome"] == {
         "event": "owned write ended without a definite outcome",
@@ -445,7 +557,7 @@ def test_a_fault_of_the_program_after_staging_began_is_unknown_tells_nothing_and
         "status": 500,
         "contained_process": True,
         "graph": "atlas",
-        "request_id": "mine",
+        "req": "mine",
     }
     assert told["admission closed"] == {"event": "admission closed", "log_level": "error", "reason": reason}
     out, err = capfd.readouterr()
@@ -500,7 +612,9 @@ def test_an_unknown_outcome_is_no_reason_to_stop(faulty: Faulty) -> None:
     [ended] = [line for line in logs if line["event"] == "owned write ended without a definite outcome"]
     assert (ended["log_level"], ended["status"], ended["contained_process"]) == ("warning", 500, False)
     [failed] = [line for line in logs if line["event"] == "engine failure without definite completion evidence"]
-    assert (failed["class"], failed["request_id"]) == ("timeout", ended["request_id"])
+    assert (failed["class"], failed["phase"], failed["req"]) == ("timeout", "publish", ended["req"])
+    assert {line["graph"] for line in logs if "graph" in line} == {"atlas"}, "in the engine's lines too"
+    assert [line["graph"] for line in logs if "re-issuing" in line["event"]] == ["atlas"] * 4
     done(faulty.served.post(MUTATE, INSERT))
 
 
@@ -520,11 +634,12 @@ def test_a_fault_of_the_program_in_a_read_is_to_be_recovered_from(
         raise raised
 
     monkeypatch.setattr(engine_graph, "run_query", breaks)
-    error = refused(served.post("/graphs/atlas/query", INSERT), 500, "internal")
+    with capture_logs() as logs:
+        error = refused(served.post("/graphs/atlas/query", INSERT), 500, "internal")
     assert error["retry"] == "recover"
     out, err = capfd.readouterr()
-    assert "secret" not in out + err
-    assert "breaks" in out + err, "the log says where"
+    assert "secret" not in out + err + str(logs)
+    assert "breaks" in str(logs), "the log says where"
 
 
 # --- work that outlives its caller
@@ -591,6 +706,7 @@ def test_a_key_whose_first_request_is_still_running_is_told_so(faulty: Faulty, g
     first, second, third = served.run(twice())
     error = refused(second, 409, "idempotency_in_flight", effects="none")
     assert (error["retry"], second.headers["retry-after"]) == ("retry", "1")
+    assert error["idempotency"] == {"key": "k", "graph_commit_id": None, "created_at": None}
     assert done(third) == {**done(first), "idempotent_replay": True}
 
 

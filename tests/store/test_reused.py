@@ -55,7 +55,7 @@ class Root:
         self.inner = inner or MemoryStore()
         self.store = FaultStore(self.inner)
         self.clock = SteppingClock()
-        self.poisoned = PoisonedKeys()
+        self.poisoned = PoisonedKeys(lambda kind, cls: self.told.append((kind, cls)))
         self.told: list[tuple[Kind, StorageClass]] = []
         self.open = True
         self.keys = ReusedKeys(
@@ -63,7 +63,6 @@ class Root:
             self.poisoned,
             clock=self.clock,
             may_write=lambda: self.open,
-            told=lambda kind, cls: self.told.append((kind, cls)),
         )
         self.swap = swap
         created = self.inner.create(KEY, BEFORE) if swap else None

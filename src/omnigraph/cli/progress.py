@@ -99,7 +99,9 @@ class _Spinner:
 def _console(session: Session) -> Console:
     from rich.console import Console
 
-    return Console(stderr=True, no_color=not terminal.wants_color(session.color, sys.stderr))
+    from omnigraph.engine.logs import notes
+
+    return Console(stderr=True, file=notes(), no_color=not terminal.wants_color(session.color, sys.stderr))
 
 
 def _wants_bar(session: Session) -> bool:

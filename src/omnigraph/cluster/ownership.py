@@ -17,7 +17,7 @@ from typing import Self
 from omnigraph.cluster.layout import CLUSTER_FOLDER, GRAPH_SUFFIX, GRAPHS_FOLDER
 from omnigraph.engine.logs import log_event
 from omnigraph.errors import LockHeld, StorageClass, StorageFailure, StoragePhase
-from omnigraph.store.reused import PoisonedKeys
+from omnigraph.store.reused import Kind, PoisonedKeys
 from omnigraph.store.uri import LocalRoot, parse_root
 
 _LOGGER = "omnigraph.cluster"
@@ -33,7 +33,7 @@ class Ownership:
     """
 
     def __init__(self, descriptor: int | None) -> None:
-        self.poisoned = PoisonedKeys()
+        self.poisoned = PoisonedKeys(_tell_poisoned)
         self._descriptor = descriptor
         self._retained = False
 
@@ -60,6 +60,12 @@ class Ownership:
 
     def __exit__(self, *exc_info: object) -> None:
         self.release()
+
+
+def _tell_poisoned(kind: Kind, cls: StorageClass) -> None:
+    phase = StoragePhase.LOCK if kind == "lock" else StoragePhase.LEDGER
+    fields = {"kind": kind, "class": str(cls), "phase": str(phase)}
+    log_event(_LOGGER, "warning", "storage key poisoned", **fields)
 
 
 def acquire(storage: str) -> Ownership:

@@ -44,8 +44,9 @@ class GraphCore:
     """One open graph in this process. Thread-safe.
 
     `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed, but for what
-    `taken_over_at` brings (`Heads`). `fence` says whether it may still write. `settings` are the defaults of reads. `write_guard` is entered around every write; it raises if
-    this process may not write now.
+    `taken_over_at` brings (`Heads`). `fence` says whether it may still write. `settings` are the defaults of reads.
+    `write_guard` is entered around every write; it raises if this process may not write now. `name` is what operators
+    call the graph; its id where nobody has named it.
     """
 
     store: Store
@@ -60,12 +61,19 @@ class GraphCore:
     settings: RequestSettings = field(default_factory=RequestSettings)
     lanes: Lanes = field(default_factory=Lanes)
     write_guard: Callable[[], AbstractContextManager[None]] = nullcontext
+    name: str = ""
 
     def __post_init__(self) -> None:
+        self.name = self.name or self.graph_id
         self.schemas = SchemaStore(self.store)
         self.history = LogReader(self.store)
         self.heads = Heads(
-            self.store, self.clock, owner=self.owner, graph=self.graph_id, taken_over_at=self.taken_over_at
+            self.store,
+            self.clock,
+            owner=self.owner,
+            graph=self.graph_id,
+            name=self.name,
+            taken_over_at=self.taken_over_at,
         )
         self.checked = CheckedQueries()
         self._snapshots: OrderedDict[tuple[str, CommitId], Snapshot] = OrderedDict()

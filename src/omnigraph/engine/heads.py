@@ -42,17 +42,25 @@ _LOOK_AGAIN_SECONDS = 1.0
 
 
 class Heads:
-    """Branch heads of one graph. Thread-safe.
+    """Branch heads of one graph; `name` is what operators call it. Thread-safe.
 
     `taken_over_at`: for an owner that has taken the lock on an object store, when it did, on the clock that counts
     suspension. A branch is uncertain then until the first publication on it, or a resolution that began 20 minutes later.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, *, owner: bool, graph: str | None = None, taken_over_at: float | None = None
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        owner: bool,
+        graph: str | None = None,
+        name: str | None = None,
+        taken_over_at: float | None = None,
     ) -> None:
         self._store = store
         self._graph = graph
+        self._name = name
         self._clock = clock
         self.owner = owner
         self._known: dict[str, KnownHead] = {}
@@ -158,8 +166,8 @@ class Heads:
         """history.md 2.4. Not of a local file that is younger than its commit: it may be a copy's."""
         apart = None if head.stored_at is None else clock_skew(head.stored_at, head.manifest)
         if apart is not None and (apart < 0 or self._store.local_path is None):
-            graph = head.manifest.graph
-            fields = {"graph_id": graph, "branch": head.branch, "version": head.version, "seconds": apart // 1_000_000}
+            graph = self._name or head.manifest.graph
+            fields = {"graph": graph, "branch": head.branch, "version": head.version, "seconds": apart // 1_000_000}
             log_event(_LOGGER, "warning", SKEW_EVENT, **fields)
 
     def mark_uncertain(self, branch: str, base_version: int) -> None:

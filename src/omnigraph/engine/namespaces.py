@@ -144,17 +144,17 @@ class Branches(_Namespace):
             commit=None if written.commit is None else Commit.of(written.commit),
             actor_id=context.actor,
             branch_deleted=deleted,
-            branch_delete_error_details=refused,
+            branch_delete_error=refused,
             replayed=written.replayed,
         )
 
-    def _deleted(self, source: str, life: int, commit: str) -> tuple[bool, dict[str, Any] | None]:
+    def _deleted(self, source: str, life: int, commit: str) -> tuple[bool, OmnigraphError | None]:
         """Whether what was merged is deleted, and why not. Nothing else goes: not what came after it, not a namesake."""
         try:
             with definite_failures():
                 self._delete_once(source, life, commit)
         except OmnigraphError as error:
-            return False, error.to_dict()
+            return False, error
         return True, None
 
     def _delete_once(self, source: str, life: int, commit: str) -> None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.engine.logs import notes
+
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
@@ -45,7 +47,7 @@ def reporting(progress: Progress, label: str) -> Generator[ReportProgress | None
         TextColumn("bytes, {task.fields[records]:,} records"),
         TimeElapsedColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
+    with Bar(*columns, console=Console(stderr=True, file=notes())) as bar:
         task = bar.add_task(label, total=None, records=0)
 
         def report(state: LoadProgress) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from omnigraph.engine.display import html_fields, text_fields, text_line
+from omnigraph.errors import OmnigraphError
 from omnigraph.manifest.model import Commit as CommitRecord
 from omnigraph.manifest.model import Counts
 
@@ -252,6 +253,8 @@ class BranchDeleted(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MergeResult(_Shown):
+    """`branch_delete_error`: why the source was not deleted, as an error; its body stands in the details."""
+
     source: str
     target: str
     outcome: Literal["already_up_to_date", "fast_forward", "merged"]
@@ -259,11 +262,15 @@ class MergeResult(_Shown):
     actor_id: str | None
     dry_run: bool = False
     branch_deleted: bool | None = None
-    branch_delete_error_details: dict[str, Any] | None = None
+    branch_delete_error: OmnigraphError | None = None
     replayed: bool = False
 
     def __bool__(self) -> bool:
         return self.commit is not None
+
+    @property
+    def branch_delete_error_details(self) -> dict[str, Any] | None:
+        return None if self.branch_delete_error is None else self.branch_delete_error.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         body: dict[str, Any] = {

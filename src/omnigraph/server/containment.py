@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from typing import Literal
 
-import structlog
-
 from omnigraph.engine.evidence import Evidence
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import InternalError, OmnigraphError, OutcomeUnknown, RecoveryRequired, StorageFailure
 from omnigraph.server.operations import Operations
 
 Reason = Literal["X1", "X3", "X4"]
-"""Of cluster.md 9.2: a panic; a publication that memory could not take over; a failure without evidence."""
+"""Of cluster.md 9.2: a panic; a publication that memory could not take over; a failure without evidence.
 
-_log = structlog.get_logger("omnigraph.server")
+X2, a write whose owner is lost, can't happen here: a write is owned by one call on a thread of the server's own
+(`operations`), not by a task. Whatever leaves that call, SystemExit and cancellations raised inside it too, passes `judge`
+and is the write's result; a caller that is cancelled, or an event loop that ends, stops waiting and reaches neither the
+call nor its place in the queue; and should a thread hang for ever, the drain waits for it up to the cutoff, which is 2.
+"""
+
+_LOGGER = "omnigraph.server"
 
 
 def reason_to_contain(error: BaseException, *, staged: bool) -> Reason | None:
@@ -37,22 +42,28 @@ def reason_to_contain(error: BaseException, *, staged: bool) -> Reason | None:
 def judge(
     error: BaseException, evidence: Evidence, operations: Operations, *, graph_id: str, request_id: str | None
 ) -> None:
-    """Tell operators of a write that ended without a definite outcome, and close admission if the process must end."""
+    """Close admission if the process must end, then tell operators of a write that ended without a definite outcome."""
     reason = reason_to_contain(error, staged=evidence.staged)
-    status = error.status if isinstance(error, OmnigraphError) else 500
-    if reason is not None or isinstance(error, OutcomeUnknown):
-        fields = {"status": status, "graph": graph_id, "request_id": request_id}
-        _log.warning(
-            "engine failure without definite completion evidence",
-            **{"class": _class(error), "scoped_to_keys": False, **fields},
-        )
-        level = _log.warning if reason is None else _log.error
-        level("owned write ended without a definite outcome", contained_process=reason is not None, **fields)
     if reason is not None:
         operations.contain(reason)
+    status = error.status if isinstance(error, OmnigraphError) else 500
+    if reason is not None or isinstance(error, OutcomeUnknown):
+        fields = {"status": status, "graph": graph_id, "req": request_id}
+        failed = {"class": _class(error), "phase": _phase(error), "scoped_to_keys": False, **fields}
+        log_event(_LOGGER, "warning", "engine failure without definite completion evidence", **failed)
+        ended = {"contained_process": reason is not None, **fields}
+        level = "warning" if reason is None else "error"
+        log_event(_LOGGER, level, "owned write ended without a definite outcome", **ended)
 
 
 def _class(error: BaseException) -> str:
     """The class of a storage failure, if that is what it was."""
     cls = error.cls if isinstance(error, (OutcomeUnknown, StorageFailure)) else None
     return "unknown" if cls is None else str(cls)
+
+
+def _phase(error: BaseException) -> str | None:
+    """The phase of a storage failure; None for a fault of the program, since nobody knows which step was the last."""
+    if isinstance(error, StorageFailure):
+        return str(error.phase)
+    return "publish" if isinstance(error, (OutcomeUnknown, RecoveryRequired)) else None

@@ -19,17 +19,22 @@ from omnigraph.errors import (
 from omnigraph.server.answers import error_answer, unexpected_failure
 from omnigraph.server.bodies import invalid_fields
 from omnigraph.server.rules import methods_of, rules
-from omnigraph.server.services import services, staged, state_of
+from omnigraph.server.services import staged, state_of
 
 
 async def known(request: Request, error: Exception) -> Response:
     """An error of the one tree."""
     assert isinstance(error, OmnigraphError)
+    complete(request, error)
+    return error_answer(error, _request_id(request))
+
+
+def complete(request: Request, error: OmnigraphError) -> None:
+    """Add to an error what only the request tells: where to ask about an unknown outcome, what is known of a write."""
     if isinstance(error, OutcomeUnknown):
         error.details = {**error.details, **_where_to_ask(request, error)}
     if _writes(request):
         error.of_write(staged=staged(request))
-    return error_answer(error, _request_id(request))
 
 
 async def routing(request: Request, error: Exception) -> Response:
@@ -69,7 +74,7 @@ def _where_to_ask(request: Request, error: OutcomeUnknown) -> dict[str, Any]:
     return {
         "graph_id": graph_id,
         "lookup": None if commit is None else f"/graphs/{graph_id}/commits/{quote(commit, safe='@')}/outcome",
-        "server_stopping": services(request).operations.draining,
+        "server_stopping": error.by_fault,
         **({} if key is None else {"idempotency_key": key}),
     }
 

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from omnigraph.ambient import Clock, fresh_ulid
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import ContractMismatch, InvalidRequest, OmnigraphError
 from omnigraph.server.answers import error_answer, unexpected_failure
 from omnigraph.server.frames import frames_of
@@ -33,7 +33,7 @@ _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _ENDINGS = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 """Not failures of a request: somebody ends it, or the process."""
 
-_log = structlog.get_logger("omnigraph.http")
+_LOGGER = "omnigraph.http"
 
 
 def standard_headers(request_id: str) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Guard:
             except _ENDINGS:
                 raise
             except BaseException as error:  # a fault of ours: told with where it was and without what it said
-                _log.error("request failed unexpectedly", request_id=request_id, **frames_of(error))
+                log_event(_LOGGER, "error", "request failed unexpectedly", req=request_id, **frames_of(error))
                 if answer.status is None:  # native code that gives up raises what no handler of the framework takes
                     failure = unexpected_failure()
                     if self._is_write(scope):
@@ -122,9 +122,11 @@ class Guard:
     def _tell(self, scope: Scope, answer: _Answer, request_id: str, seconds: float) -> None:
         """One line. No text of the caller's stands in it but the request id."""
         route: Any = scope.get("route")
-        _log.info(
+        log_event(
+            _LOGGER,
+            "info",
             "request",
-            request_id=request_id,
+            req=request_id,
             method=scope["method"] if scope["method"] in _METHODS else "other",
             route=getattr(route, "path", None),
             status=answer.status,

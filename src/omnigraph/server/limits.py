@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 
-import structlog
+from omnigraph.engine.logs import log_event
 
-_log = structlog.get_logger("omnigraph.server")
+_LOGGER = "omnigraph.server"
 
 _MIB = 1 << 20
 BODY_SECONDS_MAX = 86_400
@@ -52,7 +52,7 @@ class ServerLimits:
             if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
                 given[name] = int(text)
             else:
-                _log.warning("setting not understood, the default holds", variable=variable)
+                log_event(_LOGGER, "warning", "setting not understood, the default holds", variable=variable)
         return cls(**given)
 
 

@@ -10,12 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-import structlog
-
 from omnigraph.engine.environment import ProcessSettings
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import OmnigraphError
 from omnigraph.server.boot import Refused, applied_root, owning
-from omnigraph.server.logs import configure_logs
+from omnigraph.server.logs import Lines, configure_logs
 from omnigraph.server.options import BadOptions, Options, read_options
 from omnigraph.server.shutdown import Shutdown
 
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: Options, shutdown: Shutdown) -> int:
     for variable in options.unknown_variables:
-        structlog.get_logger("omnigraph.server").warning("variable not known", variable=variable)
+        log_event("omnigraph.server", "warning", "variable not known", variable=variable)
     ProcessSettings.from_environment()  # refused now, and not by each graph
     storage = applied_root(options.cluster)
     if options.check:
@@ -50,7 +49,7 @@ def _run(options: Options, shutdown: Shutdown) -> int:
 
 
 def _refused(reason: str) -> int:
-    sys.stderr.write(f"omnigraph-server: {reason}\n")
+    Lines(sys.stderr).msg(f"omnigraph-server: {reason}")
     return REFUSED
 
 

@@ -9,22 +9,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-import structlog
-
 from omnigraph.ambient import Clock
+from omnigraph.engine.logs import log_event
+from omnigraph.engine.writing.replay import idempotency_details
 from omnigraph.errors import Busy, Conflict
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import ServerLimits
 
-_log = structlog.get_logger("omnigraph.server")
+_LOGGER = "omnigraph.server"
 
 _T = TypeVar("_T")
+Key = tuple[str, str | None, str]
+"""Where an idempotency key counts: graph, branch, and the caller's own words."""
+
 _STOPPING_SECONDS = 5
+_ENDINGS = (StopIteration, GeneratorExit, KeyboardInterrupt, SystemExit, asyncio.CancelledError)
+"""What an event loop takes for its own: it would end with them, or leave whoever waits without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +55,15 @@ class Operations:
         self.on_contained: Callable[[], None] = lambda: None
         self._clock = clock
         self._running: dict[Future[object], tuple[Literal["write", "read"], float]] = {}
-        self._keys: set[Hashable] = set()
+        self._keys: set[Key] = set()
         self._lock = threading.Lock()
         self._writes = ThreadPoolExecutor(max(limits.write_ops, 1), thread_name_prefix="omnigraph-write")
         self._reads = ThreadPoolExecutor(limits.read_threads, thread_name_prefix="omnigraph-read")
 
-    async def write(self, work: Callable[[], _T], *, input_bytes: int = 0, key: Hashable = None) -> _T:
+    async def write(self, work: Callable[[], _T], *, input_bytes: int = 0, key: Key | None = None) -> _T:
         """Run a write to its end, whatever becomes of the caller. `key`: while another write with this key runs, refuse.
 
-        Raises Busy if it was not admitted, Conflict (`idempotency_in_flight`), else as `work`.
+        Raises Busy if it was not admitted or no thread can be had, Conflict (`idempotency_in_flight`), else as `work`.
         """
         with contextlib.ExitStack() as places:
             self._refuse_draining()
@@ -72,7 +77,7 @@ class Operations:
         return await asyncio.shield(asyncio.wrap_future(future))
 
     async def read(self, work: Callable[[], _T]) -> _T:
-        """Run a read, or a part of one that began. Raises as `work`."""
+        """Run a read, or a part of one that began. Raises Busy if no thread can be had, else as `work`."""
         return await asyncio.shield(asyncio.wrap_future(self._started("read", self._reads, work)))
 
     def contain(self, reason: str) -> None:
@@ -82,8 +87,8 @@ class Operations:
                 return
             self.contained = reason
             self.draining = True
-        _log.error("admission closed", reason=reason)
         self.on_contained()
+        log_event(_LOGGER, "error", "admission closed", reason=reason)
 
     def begin(self) -> None:
         """Raises Busy (`server_draining`) if nothing new may begin."""
@@ -98,28 +103,49 @@ class Operations:
                 retry_after=_STOPPING_SECONDS,
             )
 
-    def _claimed(self, key: Hashable) -> Callable[[], None]:
+    def _claimed(self, key: Key) -> Callable[[], None]:
         with self._lock:
             if key in self._keys:
                 raise Conflict(
                     "The first request with this idempotency key is still running.",
                     code="idempotency_in_flight",
                     retry="retry",
+                    detail_key="idempotency",
+                    details=idempotency_details(key[-1]),
                     retry_after=1,
                 )
             self._keys.add(key)
         return lambda: self._forget(key)
 
-    def _forget(self, key: Hashable) -> None:
+    def _forget(self, key: Key) -> None:
         with self._lock:
             self._keys.discard(key)
 
     def _started(self, kind: Literal["write", "read"], pool: ThreadPoolExecutor, work: Callable[[], _T]) -> Future[_T]:
+        """The work, on a thread. Raises Busy if none can be started: then it never runs."""
+        future: Future[_T] = Future()
         with self._lock:
-            future = pool.submit(work)
+            try:
+                pool.submit(_run, future, work)
+            except (
+                RuntimeError,
+                MemoryError,
+            ):  # no more threads; but the pool has queued the work already, and may get to it
+                if future.cancel():
+                    raise self._no_thread(kind) from None
             self._running[future] = (kind, self._clock.boot_seconds())  # pyright: ignore[reportArgumentType]
         future.add_done_callback(self._ended)
         return future
+
+    def _no_thread(self, kind: Literal["write", "read"]) -> Busy:
+        """The limit that was met is the machine's: as many as run now."""
+        running = sum(each == kind for each, _ in self._running.values())
+        return Busy(
+            "The server can start no more threads now; nothing was started.",
+            detail_key="admission",
+            details={"lane": "write_ops" if kind == "write" else "observers", "limit": running},
+            retry_after=1,
+        )
 
     def _ended(self, future: Future[_T]) -> None:
         with self._lock:
@@ -139,3 +165,19 @@ class Operations:
             if not pending:
                 return
             wait(pending)
+
+
+def _run(future: Future[_T], work: Callable[[], _T]) -> None:
+    """The work, unless it was refused meanwhile: from here on it can't be, so it does both or neither."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = work()
+    except _ENDINGS as error:
+        stray = RuntimeError(f"stray {type(error).__name__}")
+        stray.__cause__ = error
+        future.set_exception(stray)
+    except BaseException as error:  # whatever ended it is the caller's to hear
+        future.set_exception(error)
+    else:
+        future.set_result(result)

@@ -9,11 +9,11 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import structlog
 import uvicorn
 
 from omnigraph._version import __version__
 from omnigraph.ambient import SystemClock
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import OmnigraphError
 from omnigraph.server.app import create_app
 from omnigraph.server.boot import Owned, Refused
@@ -28,7 +28,7 @@ from omnigraph.server.shutdown import CUT_OFF, Shutdown
 
 KEEP_ALIVE_SECONDS = 75
 
-_log = structlog.get_logger("omnigraph.server")
+_LOGGER = "omnigraph.server"
 
 
 def check(storage: str) -> int:
@@ -56,7 +56,7 @@ def serve(options: Options, owned: Owned, shutdown: Shutdown) -> int:
     if operations.contained is not None:
         owned.ownership.retain("containment")
         return CUT_OFF
-    _log.info("stopped")
+    log_event(_LOGGER, "info", "stopped")
     return 0
 
 
@@ -97,7 +97,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         host, port = self._listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        _log.info("serving", address=f"http://{shown}:{port}", version=__version__)
+        log_event(_LOGGER, "info", "serving", address=f"http://{shown}:{port}", version=__version__)
         threading.Thread(target=self._open_graphs, name="omnigraph-boot", daemon=True).start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -114,11 +114,11 @@ class _Server(uvicorn.Server):
             elif blocked and len(blocked) == len(registry.entries()):
                 self.refusal = f"cluster_no_healthy_graphs: no graph can be opened: {', '.join(blocked)}"
             else:
-                _log.info("ready", graphs=len(registry.entries()), blocked=len(blocked))
+                log_event(_LOGGER, "info", "ready", graphs=len(registry.entries()), blocked=len(blocked))
         except OmnigraphError as error:
             self.refusal = f"{error.code}: {error.message}"
         except Exception as error:  # a fault of ours: it ends the start instead of a thread nobody looks at
-            _log.error("start failed", **frames_of(error))
+            log_event(_LOGGER, "error", "start failed", **frames_of(error))
             self.refusal = "internal: the start met a fault of this program"
         if self.refusal is not None:
             self.stop()

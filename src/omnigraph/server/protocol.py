@@ -10,10 +10,10 @@ import sys
 from typing import Any, cast
 
 import h11
-import structlog
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from omnigraph.ambient import SystemClock, fresh_ulid
+from omnigraph.engine.logs import log_event
 from omnigraph.engine.reading.answers import json_bytes
 from omnigraph.errors import InvalidRequest
 from omnigraph.server.answers import JSON, error_headers
@@ -23,7 +23,7 @@ HEAD_BYTES_MAX = TARGET_BYTES_MAX + HEADER_BYTES_MAX
 HEAD_SECONDS_MAX = 10.0
 DISCARDED_BYTES_MAX = 64 << 20
 
-_log = structlog.get_logger("omnigraph.http")
+_LOGGER = "omnigraph.http"
 
 
 class Protocol(H11Protocol):
@@ -78,7 +78,7 @@ class Protocol(H11Protocol):
                 return
         refusal = _refusal(sys.exc_info()[1], self.conn.trailing_data[0])
         refusal.request_id = fresh_ulid(SystemClock())
-        _log.info("request", request_id=refusal.request_id, status=refusal.status, code=refusal.code)
+        log_event(_LOGGER, "info", "request", req=refusal.request_id, status=refusal.status, code=refusal.code)
         body = json_bytes(refusal.to_dict())
         headers = {
             **standard_headers(refusal.request_id),

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-import structlog
-
 from omnigraph.cluster.inventory import stored_graphs
 from omnigraph.cluster.layout import graph_root
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.logs import log_event
 from omnigraph.engine.opening import open_core
 from omnigraph.engine.reading.context import Context
 from omnigraph.errors import Busy, GraphNotFound, OmnigraphError
@@ -22,7 +21,7 @@ from omnigraph.server.frames import frames_of
 OPENING_MAX = 4
 _STARTING_SECONDS = 2
 
-_log = structlog.get_logger("omnigraph.server")
+_LOGGER = "omnigraph.server"
 
 State = Literal["loading", "ready", "blocked", "stopping"]
 _ACTIONS = {
@@ -93,14 +92,15 @@ class Registry:
         root = graph_root(self._storage, graph_id)
         try:
             core = self._opening(root, owner=self._owner, writable=writable)
+            core.name = graph_id
             head = core.head("main").manifest.head_commit.id
         except OmnigraphError as error:
-            _log.error("graph blocked", graph_id=graph_id, code=error.code, detail=error.details)
+            log_event(_LOGGER, "error", "graph blocked", graph=graph_id, failure=error.code, detail=error.details)
             return Entry(graph_id, root, None, "graph_missing" if isinstance(error, GraphNotFound) else "open_failed")
         except Exception as error:  # a fault of ours, met by one graph: the others are served
-            _log.error("graph blocked", graph_id=graph_id, **frames_of(error))
+            log_event(_LOGGER, "error", "graph blocked", graph=graph_id, failure="internal", **frames_of(error))
             return Entry(graph_id, root, None, "open_failed")
-        _log.info("graph ready", graph_id=graph_id, head=str(head))
+        log_event(_LOGGER, "info", "graph ready", graph=graph_id, head=str(head))
         return Entry(graph_id, core.store.uri, Graph(Context(core, capped=True)))
 
     def entries(self) -> Sequence[Entry]:

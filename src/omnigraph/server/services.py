@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from fastapi import Request
@@ -16,7 +17,7 @@ from omnigraph.ambient import Clock, fresh_ulid
 from omnigraph.engine.evidence import watching
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.writing.replay import FreshKey
-from omnigraph.errors import Busy
+from omnigraph.errors import Busy, OmnigraphError
 from omnigraph.server.admission import Lane
 from omnigraph.server.bodies import JSON_BYTES_MAX, check_head, collected, json_model
 from omnigraph.server.containment import judge
@@ -135,11 +136,18 @@ async def take_export_place(request: Request, graph_id: str) -> None:
 
 
 async def writing(
-    request: Request, graph: Graph, work: Callable[[], _T], *, graph_id: str, branch: str | None = None
+    request: Request,
+    graph: Graph,
+    work: Callable[[], _T],
+    *,
+    graph_id: str,
+    branch: str | None = None,
+    kept: Callable[[_T], OmnigraphError | None] = lambda _: None,
 ) -> _T:
     """Run a write on the server's own threads, whatever becomes of the caller. Raises Busy, Conflict, and as `work`.
 
-    `branch`: where the request's idempotency key counts, if its route has one.
+    `branch`: where the request's idempotency key counts, if its route has one. `kept`: the error that a result keeps of a
+    second step; it is judged like one that was raised.
     """
     operations = services(request).operations
     operations.begin()
@@ -147,11 +155,16 @@ async def writing(
     key = request.headers.get(KEY)
 
     def run() -> _T:
+        ended = partial(judge, operations=operations, graph_id=graph_id, request_id=state_of(request, "request_id"))
         with watching() as evidence:
             try:
-                return work()
+                result = work()
+                error = kept(result)
+                if error is not None:
+                    ended(error, evidence)
+                return result
             except BaseException as error:  # raised again: what it proves decides whether the process may go on
-                judge(error, evidence, operations, graph_id=graph_id, request_id=state_of(request, "request_id"))
+                ended(error, evidence)
                 raise
             finally:
                 request.state.staged = evidence.staged

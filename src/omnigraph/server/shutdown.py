@@ -14,16 +14,15 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-import structlog
-
 from omnigraph.ambient import Clock, SystemClock
+from omnigraph.engine.logs import log_event
 from omnigraph.server.operations import Operations
 
 CUT_OFF = 2
 
 _CONTAINED = 0  # among the numbers of signals, none of which is 0
 
-_log = structlog.get_logger("omnigraph.server")
+_LOGGER = "omnigraph.server"
 
 
 class Shutdown:
@@ -61,11 +60,11 @@ class Shutdown:
     def _watch(self) -> None:
         first = self._events.get()
         deadline = self._clock.boot_seconds() + self._grace_seconds
-        _log.info("shutdown started", grace_seconds=self._grace_seconds)
+        log_event(_LOGGER, "info", "shutdown started", grace_seconds=self._grace_seconds)
         reason = self._cutoff(deadline, signals=int(first != _CONTAINED))
         assert self._operations is not None
-        unfinished = [{"kind": each.kind, "seconds": round(each.seconds, 1)} for each in self._operations.unfinished()]
-        _log.error("shutdown cutoff", reason=reason, unfinished=unfinished)
+        unfinished = [{"kind": each.kind, "age": round(each.seconds, 1)} for each in self._operations.unfinished()]
+        log_event(_LOGGER, "error", "shutdown cutoff", reason=reason, unfinished=unfinished)
         os._exit(CUT_OFF)
 
     def _cutoff(self, deadline: float, *, signals: int) -> str:

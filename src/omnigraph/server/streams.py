@@ -11,16 +11,16 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from omnigraph.engine.logs import log_event
 from omnigraph.errors import OmnigraphError
 from omnigraph.server.operations import Operations
 
 STALLED_SECONDS_MAX = 60.0
 
-_log = structlog.get_logger("omnigraph.http")
+_LOGGER = "omnigraph.http"
 
 
 class Streamed(Response):
@@ -56,10 +56,10 @@ class Streamed(Response):
                 piece = await self._operations.read(lambda: next(self._rest, None))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
-            _log.warning("stream cut: its reader takes nothing", request_id=_state(scope, "request_id"))
+            log_event(_LOGGER, "warning", "stream cut: its reader takes nothing", req=_state(scope, "request_id"))
             _abort(scope)
         except OmnigraphError as error:
-            _log.warning("stream cut", request_id=_state(scope, "request_id"), code=error.code)
+            log_event(_LOGGER, "warning", "stream cut", req=_state(scope, "request_id"), code=error.code)
         finally:
             leaving.cancel()
             close: Callable[[], None] | None = getattr(self._rest, "close", None)

@@ -169,15 +169,23 @@ def _whole(data: bytes) -> bool:
 
 
 class PoisonedKeys:
-    """The keys of a root that this process may write no more. Only grows. Thread-safe."""
+    """The keys of a root that this process may write no more. Only grows. Thread-safe.
 
-    def __init__(self) -> None:
+    `told` hears of each of them, once, with the kind of the key and the class of the failure: whoever poisons a key can't
+    keep it from operators.
+    """
+
+    def __init__(self, told: Callable[[Kind, StorageClass], None]) -> None:
+        self._told = told
         self._keys: set[str] = set()
         self._lock = threading.Lock()
 
-    def add(self, key: str) -> None:
+    def add(self, key: str, kind: Kind, cls: StorageClass) -> None:
         with self._lock:
+            if key in self._keys:
+                return
             self._keys.add(key)
+        self._told(kind, cls)
 
     def __contains__(self, key: str) -> bool:
         with self._lock:
@@ -191,7 +199,7 @@ class PoisonedKeys:
 class ReusedKeys:
     """The one way to write reused keys of a root, one write of a key at a time. Thread-safe.
 
-    `may_write` is the fence; `told` hears of each key that is poisoned.
+    `may_write` is the fence.
     """
 
     def __init__(
@@ -201,13 +209,11 @@ class ReusedKeys:
         *,
         clock: Clock,
         may_write: Callable[[], bool],
-        told: Callable[[Kind, StorageClass], None],
     ) -> None:
         self._store = store
         self._poisoned = poisoned
         self._clock = clock
         self._may_write = may_write
-        self._told = told
         self._turns: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -230,15 +236,11 @@ class ReusedKeys:
             try:
                 outcome = self._driven(steps(data, etag=etag), key, send)
             except BaseException:  # interrupted, or a fault of ours: nobody saw how the request ended
-                self._poison(key, kind, StorageClass.SERVER_ERROR)
+                self._poisoned.add(key, kind, StorageClass.SERVER_ERROR)
                 raise
             if isinstance(outcome, Undecided):
-                self._poison(key, kind, outcome.cls)
+                self._poisoned.add(key, kind, outcome.cls)
             return outcome
-
-    def _poison(self, key: str, kind: Kind, cls: StorageClass) -> None:
-        self._poisoned.add(key)
-        self._told(kind, cls)
 
     def _driven(
         self,

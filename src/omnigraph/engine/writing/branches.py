@@ -10,12 +10,13 @@ from omnigraph.engine.logs import log_event
 from omnigraph.engine.reading.interior import of_its_own
 from omnigraph.engine.reading.selectors import commit_manifest
 from omnigraph.engine.receipts import Branch, BranchCreated, BranchDeleted, as_datetime
+from omnigraph.engine.writing.pauses import pause_before_again
 from omnigraph.engine.writing.publication import publish_version
+from omnigraph.engine.writing.replay import key_reused
 from omnigraph.errors import (
     AlreadyExists,
     BranchNotFound,
     Conflict,
-    IdempotencyKeyReused,
     InvalidRequest,
     LimitExceeded,
     PreconditionFailed,
@@ -34,7 +35,7 @@ _LOGGER = "omnigraph.branches"
 LIVE_BRANCHES_MAX = 100_000
 """history.md 1.1."""
 
-_DELETE_ATTEMPTS = 32
+_REPEATS = 32
 _DESCENDANTS_SHOWN = 20
 
 
@@ -77,7 +78,7 @@ def create_branch(
         captured_at = core.clock.boot_seconds()
         target = core.heads.state(name)
         if isinstance(target, KnownHead) and target.live:
-            return _taken(core, target, idempotency, from_, actor)
+            return _taken(core, target, idempotency, idempotency_key, from_, actor)
         if isinstance(target, KnownHead) and idempotency is not None and idempotency == _creation_key(target):
             return _created(core, target.manifest, from_, actor, replayed=True)  # the life that it made is over
         source = fork_source(core, from_, idempotency)
@@ -88,18 +89,20 @@ def create_branch(
         if isinstance(result, Published):
             return _created(core, result.manifest, from_, actor)
         if result.actual.live:
-            return _taken(core, result.actual, idempotency, from_, actor)
+            return _taken(core, result.actual, idempotency, idempotency_key, from_, actor)
         raise ReadSetConflict(f"Branch '{name}' was created and deleted meanwhile.", member="branch_life")
 
 
-def _taken(core: GraphCore, head: KnownHead, given: Idempotency | None, from_: str, actor: str | None) -> BranchCreated:
+def _taken(
+    core: GraphCore, head: KnownHead, given: Idempotency | None, key: str | None, from_: str, actor: str | None
+) -> BranchCreated:
     """The first receipt, if the live branch was created under the same key by the same request."""
     used = _creation_key(head)
     if given is not None and used is not None:
         if used == given:
             return _created(core, head.manifest, from_, actor, replayed=True)
         if used.key == given.key:
-            raise IdempotencyKeyReused("This idempotency key was used for a different request.", effects="none")
+            raise key_reused(key, None, head.manifest.created_from)
     raise AlreadyExists(f"There is a branch '{head.branch}' already.")
 
 
@@ -164,7 +167,9 @@ def delete_branch(
         captured_at = core.clock.boot_seconds()
         head = core.standing(name)
         life = head.life if expected_life is None else expected_life
-        for _ in range(_DELETE_ATTEMPTS):
+        for attempt in range(_REPEATS + 1):
+            if attempt:
+                pause_before_again(core.clock, attempt - 1)
             if head.life != life or not head.live:
                 raise BranchNotFound(f"There is no branch '{name}' of that life.")
             _check_head(head, expected_commit)
@@ -176,7 +181,9 @@ def delete_branch(
                 failed = mark_deleted(core.store, result.manifest)
                 if failed is not None:
                     fields = {"class": str(failed), "phase": StoragePhase.PUBLISH.value}
-                    log_event(_LOGGER, "warning", "deleted-branch marker not written", branch=name, **fields)
+                    log_event(
+                        _LOGGER, "warning", "deleted-branch marker not written", graph=core.name, branch=name, **fields
+                    )
                 return BranchDeleted(
                     uri=core.store.uri,
                     name=name,

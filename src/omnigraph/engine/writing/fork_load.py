@@ -77,9 +77,7 @@ def _forked(
         now_us=core.clock.now_us(),
         types=types,
     )
-    result = publish_version(
-        core, built, target, staged_at=captured_at, kind="branch_create", key=request.idempotency_key
-    )
+    result = publish_version(core, built, target, staged_at=captured_at, kind="commit", key=request.idempotency_key)
     if not isinstance(result, Published):
         return None
     carry_on(core, state, result.manifest, committed)

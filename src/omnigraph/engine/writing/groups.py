@@ -89,7 +89,9 @@ class _Round:
             return None
         core, request = self._core, entry.request
         try:
-            replayed = find_replay(core, head, request.idempotency, base=entry.base.manifest.head_commit)
+            replayed = find_replay(
+                core, head, request.idempotency, key=request.idempotency_key, base=entry.base.manifest.head_commit
+            )
             if replayed is not None:
                 return Written(replayed, head.manifest, None, replayed=True)
             check_condition(request.if_commit, head)
@@ -173,9 +175,9 @@ class _Round:
         elif self._sent is not None:
             built, head, group = self._sent
             keys = [entry.request.idempotency_key for entry in group]
-            for entry, error in zip(
-                group, unknown_outcomes(self._core, built, head, kind="commit", keys=keys), strict=True
-            ):
+            errors = unknown_outcomes(self._core, built, head, kind="commit", keys=keys)
+            for entry, error in zip(group, errors, strict=True):
+                error.by_fault = True
                 entry.settle(Failed(error))
         for entry in self._entries:
             entry.settle(
@@ -222,13 +224,18 @@ def _key(entry: Entry) -> str | None:
     return None if given is None else given.key
 
 
-_RECORD_BYTES = 600
+_RECORD_BYTES, _TYPE_BYTES = 500, 200
 
 
 def _growth(entry: Entry) -> int:
-    """Roughly what a commit adds to the manifest, where it stands twice: among the commits and in the log."""
+    """What a commit adds to the manifest, at most: it stands there twice, among the commits and in the log, and among the
+    commits with the names of its files.
+    """
     ids = entry.plan.ids if entry.request.idempotency is not None else ()
-    return 2 * (_RECORD_BYTES + 3 * len(entry.request.message or "") + sum(len(each) + 4 for each in ids))
+    record = _RECORD_BYTES + 6 * len(entry.request.message or "") + sum(len(each.encode()) + 4 for each in ids)
+    types = sum(_TYPE_BYTES + len(change.entity.name) for change in entry.plan.changes)
+    files = sum(len(name) + 4 for each in entry.staged.types for name in each.staged.files)
+    return 2 * (record + types) + files
 
 
 def _once_more(error: StorageFailure) -> StorageFailure:

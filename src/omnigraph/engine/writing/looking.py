@@ -24,7 +24,10 @@ def looked_at_beside(core: GraphCore, head: KnownHead, since: float, work: Calla
     if lately or core.owner or core.store.local_path is not None:
         return work(), head
     with ThreadPoolExecutor(1, thread_name_prefix="omnigraph-look") as pool:
-        seen = pool.submit(_seen, core, head)
+        try:
+            seen = pool.submit(_seen, core, head)
+        except RuntimeError:  # no thread is to be had
+            return work(), head
         return work(), seen.result()
 
 

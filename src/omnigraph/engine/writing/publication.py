@@ -185,7 +185,7 @@ def _not_published(result: NotPublished, branch: str) -> Busy | StorageFailure |
 
 def _write_log(core: GraphCore, built: Built, line: Log) -> None:
     fields: dict[str, str | int] = {
-        "graph_id": core.graph_id,
+        "graph": core.name,
         "branch": built.manifest.branch,
         "version": built.manifest.version,
         "phase": StoragePhase.PUBLISH.value,

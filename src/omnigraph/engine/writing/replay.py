@@ -16,7 +16,7 @@ from omnigraph.engine.core import GraphCore
 from omnigraph.errors import IdempotencyKeyReused, InvalidRequest
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.logs import find_key
-from omnigraph.manifest.model import Commit, Idempotency, Manifest
+from omnigraph.manifest.model import Commit, CreatedFrom, Idempotency, Manifest
 
 _KEY_LENGTH_MAX = 128
 
@@ -74,9 +74,9 @@ def _spelled(value: object) -> object:
 
 
 def find_replay(
-    core: GraphCore, head: KnownHead, given: Idempotency | None, *, base: Commit | None = None
+    core: GraphCore, head: KnownHead, given: Idempotency | None, *, key: str | None, base: Commit | None = None
 ) -> Commit | None:
-    """The commit that this key published in the branch's present life, or None.
+    """The commit that this key published in the branch's present life, or None. `key`: the caller's own words.
 
     With `base`, only the log after that commit is looked at. Raises IdempotencyKeyReused if the key was used for another
     request, StorageFailure if the log can't be read.
@@ -87,13 +87,35 @@ def find_replay(
     if used is None:
         return None
     if used.request != given.request or used.commit is None:
-        raise IdempotencyKeyReused(
-            "This idempotency key was used for a different request.",
-            effects="none",
-            detail_key="idempotency",
-            details={"graph_commit_id": None if used.commit is None else str(used.commit.id)},
-        )
+        raise key_reused(key, used.commit, head.manifest.created_from)
     return used.commit
+
+
+def key_reused(key: str | None, commit: Commit | None, created: CreatedFrom | None) -> IdempotencyKeyReused:
+    """The refusal of another request under a key; what used it first was a commit, or else the creation of the branch."""
+    first = created if commit is None else commit
+    details = idempotency_details(
+        key,
+        graph_commit_id=None if commit is None else str(commit.id),
+        created_at=None if first is None else first.created_at,
+    )
+    return IdempotencyKeyReused(
+        "This idempotency key was used for a different request.",
+        effects="none",
+        detail_key="idempotency",
+        details=details,
+    )
+
+
+def idempotency_details(
+    key: str | None, *, graph_commit_id: str | None = None, created_at: int | None = None
+) -> dict[str, object]:
+    """The object `idempotency` of an error: the caller's own words, and what they were used for first, where known."""
+    return {
+        "key": None if key is None else str(key),
+        "graph_commit_id": graph_commit_id,
+        "created_at": created_at,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,7 @@ def carry_on(core: GraphCore, old: Manifest, new: Manifest, committed: Sequence[
             "omnigraph.write",
             "warning",
             "in-memory state was not carried on",
+            graph=core.name,
             branch=new.branch,
             error_type=type(error).__name__,
         )

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from omnigraph.ambient import random_hex
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.lanes import Ticket
 from omnigraph.engine.plan import WritePlan
 from omnigraph.engine.writing.entry import Again, Entry, Failed, WriteRequest, Written
 from omnigraph.engine.writing.groups import check_condition, publish_together
 from omnigraph.engine.writing.judge import OtherLife
+from omnigraph.engine.writing.pauses import pause_before_again
 from omnigraph.engine.writing.replay import find_ended_replay, find_replay
 from omnigraph.engine.writing.staging import stage_plan
 from omnigraph.errors import (
@@ -37,8 +37,6 @@ from omnigraph.errors import (
 from omnigraph.manifest.chain import KnownHead, NoHead
 from omnigraph.manifest.model import Commit
 
-_PAUSE_SECONDS = (0.005, 0.05)
-_PAUSE_SECONDS_MAX = 1.0
 _ATTEMPTS_BESIDE_OTHERS = 4
 """So often a write is prepared again while others publish; then they wait for it."""
 
@@ -86,7 +84,9 @@ class _Writing:
             if first is not None and head.life != first.life:
                 raise self._other_life(first)
             unused = first is None and request.key_is_new  # storage.md 4: what was just made up is not looked up
-            replayed = None if unused else find_replay(core, head, request.idempotency, base=seen)
+            replayed = (
+                None if unused else find_replay(core, head, request.idempotency, key=request.idempotency_key, base=seen)
+            )
             if replayed is not None:
                 core.standing(request.branch)  # no answer is given from the log of a graph that is gone
                 return Written(replayed, head.manifest, None, replayed=True)
@@ -136,9 +136,7 @@ class _Writing:
                 expected=judged.expected or str(head.manifest.head_commit.id),
                 actual=judged.actual or str(again.head.manifest.head_commit.id),
             )
-        low, high = _PAUSE_SECONDS
-        jitter = low + (high - low) * int(random_hex(8), 16) / 2**32
-        self._core.clock.sleep(min(jitter * 2.0 ** min(self._attempt, 8), _PAUSE_SECONDS_MAX))
+        pause_before_again(self._core.clock, self._attempt)
         self._attempt += 1
 
     def _other_life(self, base: KnownHead) -> BranchNotFound | ReadSetConflict:

@@ -14,6 +14,7 @@ from omnigraph.manifest.builder import MAIN
 from omnigraph.manifest.keys import check_branch_name
 from omnigraph.server.answers import NDJSON, json_answer
 from omnigraph.server.bodies import LOAD_BYTES_MAX
+from omnigraph.server.failures import complete
 from omnigraph.server.openapi import answers
 from omnigraph.server.routes.paths import GraphId, demanding, family
 from omnigraph.server.rules import condition_of
@@ -160,16 +161,12 @@ async def merge(request: Request, g: GraphId) -> Response:
         ),
         graph_id=g,
         branch=asked.target or MAIN,
+        kept=lambda merged: merged.branch_delete_error,
     )
-    answer = merged.to_dict()
-    refused = answer.get("branch_delete_error_details")
-    if refused is not None:
-        answer["branch_delete_error_details"] = {
-            **refused,
-            "effects": refused.get("effects", "none"),
-            "request_id": state_of(request, "request_id"),
-        }
-    return _receipt(answer, merged.replayed)
+    if merged.branch_delete_error is not None:
+        complete(request, merged.branch_delete_error)
+        merged.branch_delete_error.request_id = state_of(request, "request_id")
+    return _receipt(merged.to_dict(), merged.replayed)
 
 
 @router.delete(
