@@ -79,6 +79,10 @@ class GraphCore:
         self._snapshots: OrderedDict[tuple[str, CommitId], Snapshot] = OrderedDict()
         self._lock = threading.Lock()
 
+    def called(self, name: str) -> None:
+        """What operators call the graph, from now on."""
+        self.name = self.heads.name = name
+
     def snapshot(self, manifest: Manifest) -> Snapshot:
         """The state that a manifest pins. Raises StorageFailure if its schema can't be read."""
         key = (manifest.nonce, manifest.head_commit.id)  # a version may hold the states of several commits

@@ -60,7 +60,7 @@ class Heads:
     ) -> None:
         self._store = store
         self._graph = graph
-        self._name = name
+        self.name = name
         self._clock = clock
         self.owner = owner
         self._known: dict[str, KnownHead] = {}
@@ -166,7 +166,7 @@ class Heads:
         """history.md 2.4. Not of a local file that is younger than its commit: it may be a copy's."""
         apart = None if head.stored_at is None else clock_skew(head.stored_at, head.manifest)
         if apart is not None and (apart < 0 or self._store.local_path is None):
-            graph = self._name or head.manifest.graph
+            graph = self.name or head.manifest.graph
             fields = {"graph": graph, "branch": head.branch, "version": head.version, "seconds": apart // 1_000_000}
             log_event(_LOGGER, "warning", SKEW_EVENT, **fields)
 

@@ -92,7 +92,7 @@ class Registry:
         root = graph_root(self._storage, graph_id)
         try:
             core = self._opening(root, owner=self._owner, writable=writable)
-            core.name = graph_id
+            core.called(graph_id)
             head = core.head("main").manifest.head_commit.id
         except OmnigraphError as error:
             log_event(_LOGGER, "error", "graph blocked", graph=graph_id, failure=error.code, detail=error.details)
