@@ -168,6 +168,7 @@ class Lab:
         self._held: tuple[int, Held] | None = None
         self._core: GraphCore | None = None if cold else self._opened()
         self.first = len(self.store.requests)
+        self.answered_at: int | None = None  # so many requests had been sent when the operation ended
 
     # the stores
 

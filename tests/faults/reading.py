@@ -12,6 +12,8 @@ from faults.oracle import WITHOUT_MARKS, WITHOUT_NOTES, WITHOUT_PORTS, Model, Pi
 from faults.truth import Held, States, require
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import BranchNotFound, InvalidQuery
+from omnigraph.manifest.keys import MANIFESTS, branch_folder, parse_version_key
+from omnigraph.store.base import Created
 
 TYPES = ("Port", "Note", "Ferry")
 _NARROWER = (WITHOUT_PORTS, WITHOUT_NOTES, WITHOUT_MARKS)
@@ -47,9 +49,11 @@ def check_handle(lab: Lab, operation: Operation, answers: Mapping[str, Answer], 
     head = found.head(operation.branch)
     if head is None:
         return
+    published = _went_on_from(lab, operation.branch)
     doubt = any(
-        isinstance(answer, Doubt | Stopped) and operation.publishes_on(label) == operation.branch
+        isinstance(answer, Doubt) or (isinstance(answer, Stopped) and not published)
         for label, answer in answers.items()
+        if operation.publishes_on(label) == operation.branch
     )
     must_be_head = exact or not lab.owner or doubt
     try:
@@ -62,13 +66,27 @@ def check_handle(lab: Lab, operation: Operation, answers: Mapping[str, Answer], 
         narrower = any(model.schema in _NARROWER for model in states_of(lab, found, operation.branch))
         require(narrower, "a query of types that are there is refused")
         return
-    oldest = head.manifest.version - 1 if must_be_head else _known(lab, found, operation, answers)
+    oldest = head.manifest.version - 1 if must_be_head else max(published - 1, _known(lab, found, operation, answers))
     after = lab.held()
     allowed = [shown_types(model) for model in states_of(lab, after, operation.branch)[oldest:]]
     kind = "the head" if must_be_head else f"version {oldest + 1} or a later one"
     landed = after.head(operation.branch) != head  # meanwhile: the types were read one after another
     mixed = landed and all(rows in [each.get(name, ()) for each in allowed] for name, rows in seen.items())
     require(seen in allowed or mixed, f"'{operation.branch}' is read as {seen}, which is not {kind}: {allowed}")
+
+
+def _went_on_from(lab: Lab, branch: str) -> int:
+    """The version that the subject has last published on a branch and knows of: it was answered so, and then asked for
+    something else. 0 if there is none, or if it was stopped before it went on.
+    """
+    sent = lab.store.requests[lab.first : lab.answered_at]
+    folder = f"{MANIFESTS}/{branch_folder(branch)}/"
+    created = [each for each in sent if each.verb == "create" and each.key.startswith(folder)]
+    if not created or not isinstance(created[-1].outcome, Created):
+        return 0
+    went_on = any(each.ordinal > created[-1].ordinal and not each.key.startswith(folder) for each in sent)
+    parsed = parse_version_key(created[-1].key)
+    return parsed[1] if went_on and parsed is not None else 0
 
 
 def _known(lab: Lab, found: Held, operation: Operation, answers: Mapping[str, Answer]) -> int:

@@ -164,6 +164,7 @@ class Judged:
         self._disturb()
         self._answers.update(self._operation.act(lab, self._key))
         lab.joined()
+        lab.answered_at = len(lab.store.requests)
         self._heal_faults()
         met = self._met()
         for label, answer in {**self._answers, **lab.own}.items():
