@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from faults.schedules import AFTER, Judged
 from faults.truth import Held, held, require
 from faults.worlds import World, world
 from omnigraph.engine.core import GraphCore
+from omnigraph.manifest.model import TablePin
 from omnigraph.store.base import Store
 from omnigraph.store.cloud import CloudStore
 from omnigraph.store.s3_settings import S3Settings
@@ -261,6 +262,9 @@ class S3Lab(Lab):
 
     def held_anew(self) -> Held:
         return held(self.witness)
+
+    def _lasting(self) -> Collection[TablePin]:
+        return ()
 
     def story(self) -> str:
         lines = ["requests at the proxy:"]
