@@ -50,12 +50,7 @@ def check_handle(lab: Lab, operation: Operation, answers: Mapping[str, Answer], 
     if head is None:
         return
     published = _went_on_from(lab, operation.branch)
-    doubt = any(
-        isinstance(answer, Doubt) or (isinstance(answer, Stopped) and not published)
-        for label, answer in answers.items()
-        if operation.publishes_on(label) == operation.branch
-    )
-    must_be_head = exact or not lab.owner or doubt
+    must_be_head = exact or not lab.owner or operation.branch in _in_doubt(lab, operation, answers)
     try:
         seen = rows_read(lab.graph, operation.branch)
     except BranchNotFound:
@@ -73,6 +68,33 @@ def check_handle(lab: Lab, operation: Operation, answers: Mapping[str, Answer], 
     landed = after.head(operation.branch) != head  # meanwhile: the types were read one after another
     mixed = landed and all(rows in [each.get(name, ()) for each in allowed] for name, rows in seen.items())
     require(seen in allowed or mixed, f"'{operation.branch}' is read as {seen}, which is not {kind}: {allowed}")
+
+
+def check_branches(lab: Lab, operation: Operation, answers: Mapping[str, Answer]) -> None:
+    """The branches that the handle lists are those that live. Of a process that owns the graph, while others made or
+    deleted some behind its back, so much is asked of those that it is in doubt about.
+    """
+    before = lab.held()
+    if "main" not in before.chains:
+        return
+    listed = {each.name for each in lab.graph.branches.list()}
+    live = [{version.manifest.branch for version in found.live()} for found in (before, lab.held())]
+    if lab.owner and lab.rivals:
+        doubtful = _in_doubt(lab, operation, answers)
+        listed, live = listed & doubtful, [each & doubtful for each in live]
+    require(listed in live, f"branches are listed as {sorted(listed)}, and those that live are {sorted(live[-1])}")
+
+
+def _in_doubt(lab: Lab, operation: Operation, answers: Mapping[str, Answer]) -> set[str]:
+    """The branches on which the subject may have published without knowing it."""
+    found: set[str] = set()
+    for label, answer in answers.items():
+        if isinstance(answer, Doubt):
+            found.add(operation.publishes_on(label))
+        elif isinstance(answer, Stopped):  # and with it what would have come after it
+            found |= {operation.publishes_on(label), *(branch for branch, _ in operation.bare.values())}
+    stopped = not any(isinstance(answer, Doubt) for answer in answers.values())
+    return {branch for branch in found if not (stopped and _went_on_from(lab, branch))}
 
 
 def _went_on_from(lab: Lab, branch: str) -> int:
