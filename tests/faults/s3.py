@@ -37,6 +37,7 @@ from support.proxy import (
     answer_after,
     corrupt,
     delay,
+    empty,
     land_late,
     lose_after,
     lose_before,
@@ -95,6 +96,7 @@ class S3Request:
 
 _CHAIN = ("__manifest",)
 _OURS = ("__manifest", "__schema", "__lineage")  # what has a digest of its own
+_LANCE = ("_transactions", "_versions", "_deletions", "/data/")
 
 S3_KINDS: tuple[S3Kind, ...] = (
     S3Kind(1, "403", lambda: refuse(403, "AccessDenied")),
@@ -118,6 +120,8 @@ S3_KINDS: tuple[S3Kind, ...] = (
     S3Kind(19, "unrelated write before", lambda: _never, verbs=("PUT",), rooms=_CHAIN, rival="unrelated"),
     S3Kind(20, "related write before", lambda: _never, verbs=("PUT",), rooms=_CHAIN, rival="related"),
     S3Kind(21, "conflicting write before", lambda: _never, verbs=("PUT",), rooms=_CHAIN, rival="conflicting"),
+    S3Kind(22, "nothing, as if it went well", empty, verbs=("GET", "LIST", "PUT")),
+    S3Kind(23, "corrupt, of a table", corrupt, verbs=("GET",), rooms=_LANCE),
 )
 S3_BY_NUMBER = {kind.number: kind for kind in S3_KINDS}
 
@@ -211,8 +215,6 @@ class Bucket:
     def schedules(self, operations: Sequence[Operation] = OPERATIONS) -> Iterator[S3Schedule]:
         """Every operation, request and kind."""
         for operation in operations:
-            if operation.world not in ("plain", "empty"):
-                continue
             for owner in (False, True):
                 for number, request in enumerate(self.requests(operation, owner=owner), start=1):
                     for kind in S3_KINDS:
@@ -258,7 +260,7 @@ class S3Lab(Lab):
         return by_itself(core)
 
     def held(self) -> Held:
-        return held(self.witness)
+        return held(self.witness, seen=self._seen)  # what landed late came by no way that would have noted it
 
     def held_anew(self) -> Held:
         return held(self.witness)
