@@ -233,7 +233,6 @@ def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
 
 def run_some(name: str, seeds: int) -> Found:
     """Those of this name and after it, in this process. Raises LookupError, ValueError for what names nothing."""
-    _begin()
     setting, _, number = name.partition(":")
     if setting == "kills":
         from faults.kills import ROUNDS_OF_A_ROOT
@@ -268,7 +267,7 @@ def _shown(failures: Iterable[str]) -> None:
         _say(f"\n{failure}")
 
 
-def _too_few(found: Found) -> list[str]:
+def lacking(found: Found) -> list[str]:
     """What a whole run lacks."""
     kinds = (
         ("in process", found.total(*IN_PROCESS), IN_PROCESS_MIN),
@@ -293,6 +292,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="faults-", dir=place, ignore_cleanup_errors=True) as folder:
         os.environ["OMNIGRAPH_FAULT_FOLDER"] = folder
         if given.first:
+            _begin()
             try:
                 found = run_some(given.first, given.seeds)
             except (LookupError, ValueError) as error:
@@ -308,7 +308,7 @@ def main() -> int:
         f"{in_front + alone} in-process schedules ({in_front} of whole operations, {alone} of the publication alone),"
         f" {found.total('S3')} on S3, {len(found.failures)} violations, {time.monotonic() - began:.0f} s"
     )
-    lacking = _too_few(found) if given.share >= 1 and not given.first else []
-    for line in lacking:
+    lacks = lacking(found) if given.share >= 1 and not given.first else []
+    for line in lacks:
         _say(line)
-    return 1 if found.failures or lacking else 0
+    return 1 if found.failures or lacks else 0

@@ -204,7 +204,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], ob
     began = time.monotonic()
     while counts.rounds < rounds:
         root = folder / f"root-{counts.rounds}"
-        with _explained(root, seed + counts.rounds):
+        with explained(root, seed + counts.rounds):
             told = _one_root(root, min(ROUNDS_OF_A_ROOT, rounds - counts.rounds), seed + counts.rounds)
         counts.rounds += min(ROUNDS_OF_A_ROOT, rounds - counts.rounds)
         counts.acknowledged += len(told.done)
@@ -218,7 +218,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], ob
 
 
 @contextmanager
-def _explained(root: Path, seed: int) -> Iterator[None]:
+def explained(root: Path, seed: int) -> Iterator[None]:
     """What goes wrong is told with the seed, which draws the same writes and moments again, and what the store held."""
     try:
         yield
