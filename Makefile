@@ -28,8 +28,8 @@ format: setup ## write what lint would ask for
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-faults: setup ## the fault laboratory at length, half an hour (SHARE=0.1: a tenth; FIRST=number of one that failed: it alone)
-	@PYTHONPATH=tests $(BIN)/python -m faults --jobs $(JOBS) $(if $(SHARE),--share $(SHARE)) $(if $(FIRST),--first $(FIRST))
+faults: setup ## the fault laboratory at length, half an hour (SHARE=0.1: a tenth; DEEP=1: more; FIRST=name of one that failed: it alone)
+	@PYTHONPATH=tests $(BIN)/python -m faults --jobs $(JOBS) $(if $(SHARE),--share $(SHARE)) $(if $(DEEP),--deep) $(if $(FIRST),--first $(FIRST))
 
 bench: setup ## count requests, compare with other engines, write docs/benchmarks.md (DATA=folder of all WordNet; QUICK=1: small, writes nothing)
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)")

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,9 @@ from omnigraph.store.base import StoreError
 from omnigraph.store.faults import FailCondition, Fault, FaultStore, LoseAfter, LoseBefore, Refuse, Rule
 from omnigraph.store.open import open_store
 from support.clocks import SteppingClock
+from support.proxy import Exchange, S3Proxy, refuse
+from support.seaweed import S3Server
+from support.wire import response
 
 SCHEMA = "node Port { code: String @key }"
 
@@ -99,15 +103,21 @@ def test_an_identity_of_a_newer_format_is_refused_too(tmp_path: Path) -> None:
         omnigraph.open(tmp_path / "g")
 
 
-@pytest.mark.parametrize("damage", [b"", b"half"])
-def test_a_damaged_newest_manifest_is_named_and_the_older_state_stays_readable(tmp_path: Path, damage: bytes) -> None:
+@pytest.mark.parametrize(
+    "damaged",
+    [lambda whole: b"", lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole))],
+    ids=["empty", "half", "zeros"],
+)
+def test_a_damaged_newest_manifest_is_named_and_the_older_state_stays_readable(
+    tmp_path: Path, damaged: Callable[[bytes], bytes]
+) -> None:
     graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
     first = graph.mutate('query m() { insert Port { code: "A" } }').commit
     graph.mutate('query m() { insert Port { code: "B" } }')
     newest = min((tmp_path / "g" / "__manifest" / "main").iterdir())
     whole = newest.read_bytes()
     newest.chmod(0o644)
-    newest.write_bytes(whole[: len(whole) // 2] if damage else b"")
+    newest.write_bytes(damaged(whole))
     query = "query q() { match { $p: Port } return { $p.code as c } }"
     again = omnigraph.open(tmp_path / "g")
     with pytest.raises(StorageFailure) as caught:
@@ -142,6 +152,51 @@ def test_a_filesystem_without_hard_links_is_refused_and_nothing_remains(
         assert "hard links" in caught.value.message
     assert not (tmp_path / "g").exists()
     assert omnigraph.open(tmp_path / "made", mode="r").read_only
+
+
+def ignores_conditions(exchange: Exchange) -> bytes | None:
+    """As a store that knows no If-None-Match and stores whatever comes."""
+    message = exchange.forward()
+    if message.head.split(b" ", 2)[1] == b"412":
+        return response(200, ETag='"0"')
+    return message.head + message.body
+
+
+def keeps_deleted_names_taken() -> Callable[[Exchange], bytes | None]:
+    """As a bucket that takes the mark of a deletion for an object."""
+    used: set[str] = set()
+
+    def play(exchange: Exchange) -> bytes | None:
+        if exchange.asked.key in used:
+            return response(412)
+        used.add(exchange.asked.key)
+        message = exchange.forward()
+        return message.head + message.body
+
+    return play
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (lambda: ignores_conditions, "If-None-Match"),
+        (lambda: refuse(501, "NotImplemented"), "conditional"),
+        (keeps_deleted_names_taken, "deleted"),
+    ],
+    ids=["ignores them", "answers 501", "remembers what was deleted"],
+)
+def test_a_bucket_without_conditional_writes_is_refused_before_any_file_of_a_graph_remains(
+    s3_root: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, fault: Callable[[], object], reason: str
+) -> None:
+    with S3Proxy(s3_server.endpoint) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        proxy.break_next(fault(), method="PUT", conditional=True, times=1_000)  # type: ignore[arg-type]
+        with pytest.raises(StorageFailure) as caught:
+            omnigraph.init(s3_root, schema=SCHEMA)
+        assert (caught.value.cls, caught.value.effects) == ("unsupported", "none")
+        assert reason in caught.value.message
+        assert not proxy.count("PUT", key="__manifest/")
+        assert list(open_store(s3_root).list("")) == []
 
 
 def test_a_folder_without_permission_is_its_own_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

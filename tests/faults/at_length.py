@@ -1,12 +1,19 @@
 """The fault laboratory at length: everything that `make test` samples, counted by operation and fault.
 
-    python -m faults                            all of it, in half an hour on two cores
-    python -m faults --share 0.05               so much of every part
-    python -m faults --first NUMBER             one schedule or history, by its number
-    python -m faults --first NUMBER --seeds 20  it and the ones after it
+    python -m faults                          all of it, in less than half an hour on two cores
+    python -m faults --deep                   and the publication alone at its deepest, which takes minutes more
+    python -m faults --share 0.05             so much of every part
+    python -m faults --first NAME             one of them, by the name that a failure prints
+    python -m faults --first NAME --seeds 20  it and the ones after it
 
-A number of eleven digits is a schedule (1… before the store, 2… on S3), any other the seed of a history. What fails is
-printed with its number and with what the store held; the exit code is then 1.
+NAME is one of
+    12711931500         a schedule: 11 digits, 1… before the store, 2… on S3
+    20261130            the seed of a random history: any other number
+    two-writers:0.1.3   a schedule of the publication alone
+    kills:20261130      the seed of the kills of one root
+
+What fails is printed with its name and with what the store held; the exit code is then 1, as it is when a whole run was
+of fewer than 100,000 schedules in process, 500 on S3 or 300 kills.
 """
 
 from __future__ import annotations
@@ -21,36 +28,26 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
+from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from typing import Any
 
+from faults.counted import IN_FRONT, IN_PROCESS, Found, table
+
 SCHEDULE_DIGITS = 11
-PAIRS, HISTORIES, S3, KILLS = 4_000, 500, 500, 300
+PAIRS, HISTORIES, S3, KILLS = 2_000, 500, 500, 300
+IN_PROCESS_MIN = 100_000
 STEPS = 16
 SEED = 20261130
 _CHUNK = 60
 _FAILURES_SHOWN = 12
+_REPORT_SECONDS = 20
+_LONG_ON_S3 = 0.2
 
-Key = tuple[str, str, str]  # part, operation, fault
-
-
-@dataclass
-class Found:
-    """What a piece of work saw."""
-
-    counts: Counter[Key] = field(default_factory=Counter[Key])
-    failures: list[str] = field(default_factory=list[str])
-    lines: list[str] = field(default_factory=list[str])
-
-    def add(self, other: Found) -> None:
-        self.counts.update(other.counts)
-        self.failures.extend(other.failures)
-        self.lines.extend(other.lines)
+_PUBLISHED = {"commit": "a commit", "delete": "a deletion", "create": "a new life"}
 
 
 # --- pieces of work, each run in a process of its own
@@ -89,15 +86,17 @@ def run_histories(seeds: Sequence[int]) -> Found:
     return found
 
 
-def run_publication(name: str, deep: bool) -> Found:
-    from manifest.schedules import DEEPER, SETTINGS, every_schedule
+def run_publication(name: str, count: int | None = None) -> Found:
+    """All of a setting, or so many from a schedule on."""
+    from manifest.schedules import every_run, of_name
     from omnigraph.manifest import publish
 
-    setting = next(each for each in DEEPER if each.name == name) if deep else SETTINGS[name]
+    setting, first = of_name(name)
     found = Found()
     with _failing(found):
-        for _ in every_schedule(setting, publish.publish):
-            found.counts["publication", f"{name}{', deeper' if deep else ''}", ""] += 1
+        for world in itertools.islice(every_run(setting, publish.publish, first), count):
+            fault = world.faults[0] if world.faults else "none"
+            found.counts["publication", _PUBLISHED[setting.act], fault] += 1
     return found
 
 
@@ -115,7 +114,10 @@ def run_s3(count: int, first: int, seeds: int, seed: int = SEED) -> Found:
         else:
             every = list(bucket.schedules())
             found.lines.append(f"{len(every)} schedules on S3 exist")
-            chosen = random.Random(seed).sample(every, min(count, len(every)))
+            draw = random.Random(seed)
+            # a long world is hundreds of objects, which cost more to put there than the schedule itself
+            fewer = [each for each in every if "long" not in each.operation.world or draw.random() < _LONG_ON_S3]
+            chosen = draw.sample(fewer, min(count, len(fewer)))
         for schedule in chosen:
             found.counts["S3", schedule.operation.name, schedule.kind.name] += 1
             with _failing(found):
@@ -174,9 +176,9 @@ def _numbers(pairs: int, seed: int) -> list[int]:
         cells.setdefault((each.operation.number, each.owner, each.request, each.kind.number), []).append(each.number)
     numbers = [draw.choice(each) for each in cells.values()]
     every_pair = [schedule.number for schedule in schedules.pairs(folder)]
-    sys.stdout.write(
+    _say(
         f"{len(numbers)} cells of operation, request and fault exist, with what may follow"
-        f" {sum(map(len, cells.values()))} schedules; of two faults {len(every_pair)}. Seed {seed}.\n"
+        f" {sum(map(len, cells.values()))} schedules; of two faults {len(every_pair)}. Seed {seed}."
     )
     numbers += draw.sample(every_pair, min(pairs, len(every_pair)))
     draw.shuffle(numbers)
@@ -188,128 +190,103 @@ def _chunks(numbers: Sequence[int], size: int = _CHUNK) -> Iterator[Sequence[int
         yield numbers[start : start + size]
 
 
-def run_all(jobs: int, share: float, seed: int) -> Found:
-    """Everything, or so much of every part."""
-    from manifest.schedules import DEEPER, SETTINGS
+def _pieces(pool: Pool, slow: Pool, share: float, seed: int, *, deep: bool) -> list[AsyncResult[Found]]:
+    """All that is to be done, begun. What waits more than it works, for answers and for servers, does so beside the rest."""
+    from manifest.schedules import DEEPER, DEEPEST, SETTINGS
 
-    context = mp.get_context("spawn")
-    found = Found()
-    with context.Pool(1, _begin) as numbering:
-        numbers = numbering.apply(_numbers, (PAIRS, seed))
+    numbering = pool.apply_async(_numbers, (PAIRS, seed))
+    begun = [
+        slow.apply_async(run_s3, (math.ceil(S3 * share), 0, 0, seed)),
+        slow.apply_async(run_kills, (math.ceil(KILLS * share), seed)),
+    ]
+    settings = [*(DEEPEST if deep else ()), *(DEEPER if deep or share == 1 else ()), *SETTINGS]
+    begun += [pool.apply_async(run_publication, (name,)) for name in settings]
+    numbers = numbering.get()
     numbers = numbers[: math.ceil(len(numbers) * share)]
-    began = time.monotonic()
-    # what waits more than it works, for answers and for servers, does so beside the rest
-    with context.Pool(jobs, _begin, maxtasksperchild=24) as pool, context.Pool(2, _begin, maxtasksperchild=1) as slow:
-        waiting: list[tuple[str, Any]] = [
-            ("S3", slow.apply_async(run_s3, (math.ceil(S3 * share), 0, 0, seed))),
-            ("kills", slow.apply_async(run_kills, (math.ceil(KILLS * share), seed))),
-        ]
-        waiting += [
-            (f"publication {setting.name}", pool.apply_async(run_publication, (setting.name, deep)))
-            for deep, settings in ((True, DEEPER if share == 1 else ()), (False, tuple(SETTINGS.values())))
-            for setting in settings
-        ]
-        waiting += [("schedules", pool.apply_async(run_schedules, (chunk,))) for chunk in _chunks(numbers)]
-        seeds = range(seed, seed + math.ceil(HISTORIES * share))
-        waiting += [("histories", pool.apply_async(run_histories, (chunk,))) for chunk in _chunks(seeds, 10)]
-        done = 0
+    begun += [pool.apply_async(run_schedules, (chunk,)) for chunk in _chunks(numbers)]
+    seeds = range(seed, seed + math.ceil(HISTORIES * share))
+    begun += [pool.apply_async(run_histories, (chunk,)) for chunk in _chunks(seeds, 10)]
+    return begun
+
+
+def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
+    """Everything, or so much of every part."""
+    began = reported = time.monotonic()
+    found = Found()
+    context = mp.get_context("spawn")
+    _say("counting what there is to run ...")
+    with context.Pool(jobs, _begin, maxtasksperchild=64) as pool, context.Pool(2, _begin, maxtasksperchild=1) as slow:
+        waiting = _pieces(pool, slow, share, seed, deep=deep)
+        _say(f"{len(waiting)} pieces of work begin")
         while waiting:
-            ready = [each for each in waiting if each[1].ready()]
-            waiting = [each for each in waiting if not each[1].ready()]
-            for _, result in ready:
-                part: Found = result.get()
-                for failure in part.failures[:_FAILURES_SHOWN]:
-                    sys.stdout.write(f"\n{failure}\n")
+            ready = [each for each in waiting if each.ready()]
+            waiting = [each for each in waiting if not each.ready()]
+            for result in ready:
+                part = result.get()
+                _shown(part.failures[:_FAILURES_SHOWN])
                 found.add(part)
-                done += 1
-                if done % 50 == 0:
-                    seconds = time.monotonic() - began
-                    sys.stdout.write(
-                        f"{seconds:.0f} s: {sum(found.counts.values())} done, {len(waiting)} pieces left\n"
-                    )
-                    sys.stdout.flush()
+            if time.monotonic() - reported > _REPORT_SECONDS:
+                reported = time.monotonic()
+                _say(
+                    f"{reported - began:.0f} s: {found.counts.total()} done, {len(found.failures)} violations,"
+                    f" {len(waiting)} pieces left"
+                )
             time.sleep(0.2)
     return found
 
 
-def run_some(first: int, seeds: int) -> Found:
-    """Those with these numbers, in this process."""
-    _begin()
-    text = str(first)
-    if len(text) != SCHEDULE_DIGITS:
+def run_some(name: str, seeds: int) -> Found:
+    """Those of this name and after it, in this process. Raises LookupError, ValueError for what names nothing."""
+    setting, _, number = name.partition(":")
+    if setting == "kills":
+        from faults.kills import ROUNDS_OF_A_ROOT
+
+        return run_kills(ROUNDS_OF_A_ROOT * max(seeds, 1), int(number))
+    if number or not name.isdecimal():
+        return run_publication(name, max(seeds, 1))
+    first = int(name)
+    if len(name) != SCHEDULE_DIGITS:
         return run_histories(range(first, first + seeds))
-    if text.startswith("2"):
+    if name.startswith("2"):
         return run_s3(0, first, seeds)
     from faults import schedules
 
     every = itertools.chain(schedules.singles(_folder()), schedules.pairs(_folder())) if seeds > 1 else ()
     chosen = _from(first, schedules.of_number(first), every, seeds)
     for schedule in chosen:
-        sys.stdout.write(f"{schedule.name}\n")
+        _say(schedule.name)
     return run_schedules([schedule.number for schedule in chosen])
 
 
 # --- what is said
 
 
-def table(counts: Counter[Key]) -> str:
-    """By operation and family of fault, then by fault, then the rest."""
-    from faults.kinds import FAMILIES, family
-
-    lines: list[str] = []
-    in_front = {key: n for key, n in counts.items() if key[0] in ("single", "pair")}
-    if in_front:
-        names = [name for name, _ in FAMILIES]
-        cells: Counter[tuple[str, str]] = Counter()
-        for (_, operation, fault), n in in_front.items():
-            cells[operation, family(fault)] += n
-        lines += ["in-process schedules by operation and family of the (first) fault:", ""]
-        lines.append(f"  {'':38}" + "".join(f"{name:>12}" for name in (*names, "all")))
-        for operation in sorted({operation for operation, _ in cells}):
-            row = [cells[operation, name] for name in names]
-            lines.append(f"  {operation:38}" + "".join(f"{n or '':>12}" for n in (*row, sum(row))))
-        totals = [sum(n for (_, each), n in cells.items() if each == name) for name in names]
-        lines.append(f"  {'all':38}" + "".join(f"{n:>12}" for n in (*totals, sum(totals))))
-        lines += ["", f"  {'fault':58}{'alone':>8}{'first of 2':>12}"]
-        for fault in sorted({fault for _, _, fault in in_front}):
-            alone, first = (
-                sum(n for (part, _, each), n in in_front.items() if (part, each) == (which, fault))
-                for which in ("single", "pair")
-            )
-            lines.append(f"  {fault:58}{alone:>8}{first:>12}")
-    for part, title in (
-        ("S3", "schedules on S3 by operation and fault:"),
-        ("publication", "schedules of the publication alone:"),
-        ("history", "random histories:"),
-        ("kill", "kills:"),
-    ):
-        of_part = {(operation, fault): n for (each, operation, fault), n in counts.items() if each == part}
-        if of_part:
-            lines += ["", title, ""]
-            lines += (
-                _matrix(of_part) if part == "S3" else [f"  {a:38}{b:20}{n:>9}" for (a, b), n in sorted(of_part.items())]
-            )
-    return "\n".join(lines)
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
-def _matrix(cells: dict[tuple[str, str], int]) -> list[str]:
-    operations = sorted({operation for operation, _ in cells})
-    faults = sorted({fault for _, fault in cells})
-    lines = [f"  {number:>2} {fault}" for number, fault in enumerate(faults, start=1)]
-    lines += ["", f"  {'':38}" + "".join(f"{number:>5}" for number in range(1, len(faults) + 1)) + f"{'all':>7}"]
-    for operation in operations:
-        row = [cells.get((operation, fault), 0) for fault in faults]
-        lines.append(f"  {operation:38}" + "".join(f"{n or '':>5}" for n in row) + f"{sum(row):>7}")
-    totals = [sum(cells.get((operation, fault), 0) for operation in operations) for fault in faults]
-    lines.append(f"  {'all':38}" + "".join(f"{n:>5}" for n in totals) + f"{sum(totals):>7}")
-    return lines
+def _shown(failures: Iterable[str]) -> None:
+    for failure in failures:
+        _say(f"\n{failure}")
+
+
+def lacking(found: Found) -> list[str]:
+    """What a whole run lacks."""
+    kinds = (
+        ("in process", found.total(*IN_PROCESS), IN_PROCESS_MIN),
+        ("on S3", found.total("S3"), S3),
+        ("kills", found.total("kill"), KILLS),
+    )
+    return [f"only {count} {what}, and {least} are wanted" for what, count, least in kinds if count < least]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="faults", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--first", type=int, default=0, help="the number of a schedule, or the first seed of histories")
+    parser.add_argument("--first", metavar="NAME", default="", help="of what is run alone: see above")
     parser.add_argument("--seeds", type=int, default=1, help="how many from there on")
-    parser.add_argument("--share", type=float, default=1.0, help="how much of every part, without a number")
+    parser.add_argument("--share", type=float, default=1.0, help="how much of every part, without a name")
+    parser.add_argument("--deep", action="store_true", help="the publication alone at its deepest, too")
     parser.add_argument("--seed", type=int, default=SEED, help="what is drawn, where not everything is run")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
@@ -319,19 +296,23 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="faults-", dir=place, ignore_cleanup_errors=True) as folder:
         os.environ["OMNIGRAPH_FAULT_FOLDER"] = folder
         if given.first:
-            found = run_some(given.first, given.seeds)
-            for failure in found.failures:
-                sys.stdout.write(f"\n{failure}\n")
+            _begin()
+            try:
+                found = run_some(given.first, given.seeds)
+            except (LookupError, ValueError) as error:
+                parser.error(f"--first {given.first}: nothing has this name ({error})")
+            _shown(found.failures)
         else:
-            found = run_all(given.jobs, given.share, given.seed)
-    sys.stdout.write(f"\n{table(found.counts)}\n\n")
+            found = run_all(given.jobs, given.share, given.seed, deep=given.deep)
+    _say(f"\n{table(found.counts)}\n")
     for line in found.lines:
-        sys.stdout.write(f"{line}\n")
-    in_front = sum(n for (part, _, _), n in found.counts.items() if part in ("single", "pair"))
-    alone = sum(n for (part, _, _), n in found.counts.items() if part == "publication")
-    on_s3 = sum(n for (part, _, _), n in found.counts.items() if part == "S3")
-    sys.stdout.write(
+        _say(line)
+    in_front, alone = found.total(*IN_FRONT), found.total("publication")
+    _say(
         f"{in_front + alone} in-process schedules ({in_front} of whole operations, {alone} of the publication alone),"
-        f" {on_s3} on S3, {len(found.failures)} violations, {time.monotonic() - began:.0f} s\n"
+        f" {found.total('S3')} on S3, {len(found.failures)} violations, {time.monotonic() - began:.0f} s"
     )
-    return 1 if found.failures else 0
+    lacks = lacking(found) if given.share >= 1 and not given.first else []
+    for line in lacks:
+        _say(line)
+    return 1 if found.failures or lacks else 0

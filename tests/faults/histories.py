@@ -99,14 +99,17 @@ class Writer:
 
 
 class History:
-    """One run from one seed."""
+    """One run, drawn from `draw`. With `served` the writers are threads of one owner, else engines of their own; without
+    `crowds` nothing is left to the order in which threads get their turn, so that the same draws give the same run.
+    """
 
-    def __init__(self, root: str, seed: int) -> None:
-        self._draw = random.Random(seed)
+    def __init__(self, root: str, draw: random.Random, *, served: bool, crowds: bool = True) -> None:
+        self._draw = draw
+        self._kinds = _KINDS if crowds else [kind for kind in _KINDS if kind != "crowd"]
         self._root = root
         self._clock = SteppingClock(now_us=BEGAN_US)
         self.witness = Witness(open_store(root), self._clock, BEGAN_US)
-        self.served = seed % 4 == 3
+        self.served = served
         self.steps: list[str] = []
         self.deeds: dict[str, Deed] = {}
         self.answers: dict[str, Answer] = {}
@@ -140,31 +143,35 @@ class History:
         for _ in range(steps):
             writer = self._draw.choice(self.writers)
             self._maybe_fault(writer)
-            self._step(writer, self._draw.choice(_KINDS))
+            self._step(writer, self._draw.choice(self._kinds))
             writer.store.heal()
-            if self._draw.random() < 0.2:
+            if self._happens(0.2):
                 self._clock.advance(self._draw.choice([1.0, 1.0, 700.0, 13 * HOUR]))
         for writer in self.writers:
             writer.store.heal()
             writer.store.release()
 
+    def _happens(self, share: float) -> bool:
+        """In so many of the cases. Not if 0.0 is drawn, which is what a failing run is shrunk to."""
+        return self._draw.random() > 1 - share
+
     def _maybe_fault(self, writer: Writer) -> None:
-        if self._draw.random() < 0.5:
+        if self._happens(0.5):
             fault = self._draw.choice(_ON_CREATE)
             times = self._draw.choice([1, 1, 2, 5, 6])
             writer.store.add(Rule(fault, verb="create", key=MANIFEST, times=times))
-        elif self._draw.random() < 0.3:
+        elif self._happens(0.3):
             ordinal = len(writer.store.requests) + self._draw.randint(1, 6)
             fault = self._draw.choice(_ON_ANY)
             writer.store.add(Rule(fault, ordinal=ordinal, verb="read" if isinstance(fault, Damage) else None))
-        if self._draw.random() < 0.3:
+        if self._happens(0.3):
             self._maybe_meanwhile(writer)
 
     def _maybe_meanwhile(self, writer: Writer) -> None:
         """Another writer's whole step in the middle of a request of this one, or this one is interrupted there."""
         ordinal = len(writer.store.requests) + self._draw.randint(1, 5)
-        before = self._draw.random() < 0.6
-        if self._draw.random() < 0.15:
+        before = self._happens(0.6)
+        if self._happens(0.15):
             happens: Callable[[], None] = _interrupted
         elif self.served:
             return  # a thread can't wait for another in the middle of its own publication
@@ -187,7 +194,7 @@ class History:
     def _step(self, writer: Writer, kind: str) -> None:
         self._count += 1
         label = f"{writer.name}-{self._count}"
-        branch = self._draw.choice(self._branches) if self._draw.random() < 0.4 else "main"
+        branch = self._draw.choice(self._branches) if self._happens(0.4) else "main"
         match kind:
             case "crowd":
                 self._crowd(writer)
@@ -254,7 +261,7 @@ class History:
                 return branch, *_schema(label, branch, writer)
             case "merge":
                 source = self._draw.choice(self._branches)
-                delete = self._draw.random() < 0.5
+                delete = self._happens(0.5)
                 return (
                     "main",
                     nothing,
@@ -473,16 +480,20 @@ def _interrupted() -> None:
 
 
 def run_seed(root: str, seed: int, steps: int) -> History:
-    """One history, judged before and after writing went on. Raises Violation with the story."""
-    history = History(root, seed)
+    """The history of a seed; in every fourth the writers are threads of one owner."""
+    return judged(History(root, random.Random(seed), served=seed % 4 == 3), f"history {seed}", steps)
+
+
+def judged(history: History, name: str, steps: int) -> History:
+    """Run it, and judge it before and after writing went on. Raises Violation with the story."""
     try:
         history.run(steps)
         history.judge()
         history.go_on()
     except Exception as wrong:  # an error that nobody expected is a violation too
         what = str(wrong) if isinstance(wrong, AssertionError) else f"{type(wrong).__name__}: {wrong}"
-        raise Violation(f"history {seed}: {what}\n{history.shown()}") from wrong
+        raise Violation(f"{name}: {what}\n{history.shown()}") from wrong
     return history
 
 
-__all__ = ["History", "Writer", "run_seed"]
+__all__ = ["History", "Writer", "judged", "run_seed"]

@@ -1,6 +1,7 @@
 """A serving process is killed again and again while eight clients write; each repeats what was not answered, under its key.
 
     python -m faults.kills ROUNDS [SEED]
+    python -m faults --first kills:SEED     the rounds on one root, as a failure names them
 
 Every write leaves a mark of its own. After each round everything that was acknowledged is there once, and at the end
 everything that was ever asked for, since all of it was repeated until it was answered.
@@ -27,6 +28,8 @@ from typing import Any
 import httpx
 
 import omnigraph
+from faults.truth import Violation, held
+from omnigraph.store.open import open_store
 
 SCHEMA = """
 node Port { code: String @key  mark: String? }
@@ -126,7 +129,7 @@ class Client(threading.Thread):
             except httpx.TransportError:
                 with self._guard:
                     self._told.unanswered += 1
-                time.sleep(0.02)
+                time.sleep(0.05)
                 continue
             if answer.status_code == 200:
                 body = answer.json()
@@ -201,7 +204,8 @@ def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], ob
     began = time.monotonic()
     while counts.rounds < rounds:
         root = folder / f"root-{counts.rounds}"
-        told = _one_root(root, min(ROUNDS_OF_A_ROOT, rounds - counts.rounds), seed + counts.rounds)
+        with explained(root, seed + counts.rounds):
+            told = _one_root(root, min(ROUNDS_OF_A_ROOT, rounds - counts.rounds), seed + counts.rounds)
         counts.rounds += min(ROUNDS_OF_A_ROOT, rounds - counts.rounds)
         counts.acknowledged += len(told.done)
         counts.replayed += told.replayed
@@ -211,6 +215,20 @@ def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], ob
         counts.seconds = time.monotonic() - began
         report(counts.line())
     return counts
+
+
+@contextmanager
+def explained(root: Path, seed: int) -> Iterator[None]:
+    """What goes wrong is told with the seed, which draws the same writes and moments again, and what the store held."""
+    try:
+        yield
+    except Exception as wrong:  # an error that nobody expected is a violation too
+        what = str(wrong) if isinstance(wrong, AssertionError) else f"{type(wrong).__name__}: {wrong}"
+        try:
+            shown = held(open_store(str(root / "graphs" / "g.omni"))).shown()
+        except Exception as unreadable:  # what it held is then that
+            shown = f"  no chain: {unreadable}"
+        raise Violation(f"kills:{seed}: {what}\nthe store held:\n{shown}") from wrong
 
 
 def _one_root(root: Path, rounds: int, seed: int) -> Told:

@@ -7,16 +7,17 @@ sleeps. Nothing here knows which operation runs or which faults come.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from faults.oracle import Deed
 from faults.truth import Contents, Held, States, Violation, check_parents, held, judge, require
-from faults.worlds import BEGAN_US, LATER_US, World
+from faults.worlds import BEGAN_US, LATER_US, World, harmed
 from omnigraph.engine.checked import CheckedQueries
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.graph import Graph
@@ -27,6 +28,7 @@ from omnigraph.errors import OmnigraphError, OutcomeUnknown, StorageFailure
 from omnigraph.manifest.codec import from_bytes, to_bytes
 from omnigraph.manifest.ids import CommitId
 from omnigraph.manifest.keys import version_key
+from omnigraph.manifest.model import TablePin
 from omnigraph.manifest.publish import FenceClosed, FenceOpen, FenceState
 from omnigraph.query.residency import MemoryBudget, Residency
 from omnigraph.store.base import Store
@@ -166,8 +168,11 @@ class Lab:
         self._wrong: list[BaseException] = []
         self._other: Graph | None = None
         self._held: tuple[int, Held] | None = None
+        _versions_of(world)
+        self._seen = dict(world.manifests)
         self._core: GraphCore | None = None if cold else self._opened()
         self.first = len(self.store.requests)
+        self.answered_at: int | None = None  # so many requests had been sent when the operation ended
 
     # the stores
 
@@ -318,7 +323,7 @@ class Lab:
         """The chains as they are now, read again when something came or went."""
         changes = self.witness.changes
         if self._held is None or self._held[0] != changes:
-            self._held = changes, self.held_anew()
+            self._held = changes, held(self.witness, self.witness.removed, self._seen)
         return self._held[1]
 
     def held_anew(self) -> Held:
@@ -327,9 +332,16 @@ class Lab:
     def judge(self, found: Held, branches: set[str]) -> None:
         """Everything that does not depend on an answer. `branches`: whose rows are read though their head is as it was."""
         check_parents(found)
-        contents = Contents(self.witness, TableStore(self.witness))
+        lasting, world = self._lasting(), self.world
+        contents = Contents(self.witness, TableStore(self.witness), world.rows if lasting else None, lasting)
         states = States(found, self.deeds, self.world.states)
         judge(found, states, contents, known=self.world_heads(), branches=branches)
+
+    def _lasting(self) -> Collection[TablePin]:
+        """The tables that were there at the beginning: their files stand as they did, each of them."""
+        gone = harmed(self.world.root, self.root)
+        require(not gone, f"files of tables that were there from the beginning are gone or changed: {gone}")
+        return _pins_of(self.world)
 
     def world_heads(self) -> set[tuple[str, int]]:
         """The versions that were there at the beginning."""
@@ -356,11 +368,19 @@ _versions: dict[str, set[tuple[str, int]]] = {}
 def _versions_of(world: World) -> set[tuple[str, int]]:
     found = _versions.get(world.root)
     if found is None:
-        begun = held(open_store(world.root))
+        begun = held(open_store(world.root), seen=world.manifests)
         found = _versions[world.root] = {(b, v.manifest.version) for b, chain in begun.chains.items() for v in chain}
         replay = States(begun, world.deeds, {})
         world.states.update({commit.id: replay.after(commit.id) for commit in begun.commits()})
     return found
+
+
+@cache
+def _pins_of(world: World) -> frozenset[TablePin]:
+    """What its versions pin."""
+    begun = held(open_store(world.root), seen=dict(world.manifests))
+    versions = (version for chain in begun.chains.values() for version in chain)
+    return frozenset(e.pin for v in versions for e in v.manifest.types.values() if e.pin is not None)
 
 
 @contextmanager

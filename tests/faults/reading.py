@@ -12,6 +12,8 @@ from faults.oracle import WITHOUT_MARKS, WITHOUT_NOTES, WITHOUT_PORTS, Model, Pi
 from faults.truth import Held, States, require
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import BranchNotFound, InvalidQuery
+from omnigraph.manifest.keys import MANIFESTS, branch_folder, parse_version_key
+from omnigraph.store.base import Created
 
 TYPES = ("Port", "Note", "Ferry")
 _NARROWER = (WITHOUT_PORTS, WITHOUT_NOTES, WITHOUT_MARKS)
@@ -47,11 +49,8 @@ def check_handle(lab: Lab, operation: Operation, answers: Mapping[str, Answer], 
     head = found.head(operation.branch)
     if head is None:
         return
-    doubt = any(
-        isinstance(answer, Doubt | Stopped) and operation.publishes_on(label) == operation.branch
-        for label, answer in answers.items()
-    )
-    must_be_head = exact or not lab.owner or doubt
+    published = _went_on_from(lab, operation.branch)
+    must_be_head = exact or not lab.owner or operation.branch in _in_doubt(lab, operation, answers)
     try:
         seen = rows_read(lab.graph, operation.branch)
     except BranchNotFound:
@@ -62,13 +61,54 @@ def check_handle(lab: Lab, operation: Operation, answers: Mapping[str, Answer], 
         narrower = any(model.schema in _NARROWER for model in states_of(lab, found, operation.branch))
         require(narrower, "a query of types that are there is refused")
         return
-    oldest = head.manifest.version - 1 if must_be_head else _known(lab, found, operation, answers)
+    oldest = head.manifest.version - 1 if must_be_head else max(published - 1, _known(lab, found, operation, answers))
     after = lab.held()
     allowed = [shown_types(model) for model in states_of(lab, after, operation.branch)[oldest:]]
     kind = "the head" if must_be_head else f"version {oldest + 1} or a later one"
     landed = after.head(operation.branch) != head  # meanwhile: the types were read one after another
     mixed = landed and all(rows in [each.get(name, ()) for each in allowed] for name, rows in seen.items())
     require(seen in allowed or mixed, f"'{operation.branch}' is read as {seen}, which is not {kind}: {allowed}")
+
+
+def check_branches(lab: Lab, operation: Operation, answers: Mapping[str, Answer]) -> None:
+    """The branches that the handle lists are those that live. Of a process that owns the graph, while others made or
+    deleted some behind its back, so much is asked of those that it is in doubt about.
+    """
+    before = lab.held()
+    if "main" not in before.chains:
+        return
+    listed = {each.name for each in lab.graph.branches.list()}
+    live = [{version.manifest.branch for version in found.live()} for found in (before, lab.held())]
+    if lab.owner and lab.rivals:
+        doubtful = _in_doubt(lab, operation, answers)
+        listed, live = listed & doubtful, [each & doubtful for each in live]
+    require(listed in live, f"branches are listed as {sorted(listed)}, and those that live are {sorted(live[-1])}")
+
+
+def _in_doubt(lab: Lab, operation: Operation, answers: Mapping[str, Answer]) -> set[str]:
+    """The branches on which the subject may have published without knowing it."""
+    found: set[str] = set()
+    for label, answer in answers.items():
+        if isinstance(answer, Doubt):
+            found.add(operation.publishes_on(label))
+        elif isinstance(answer, Stopped):  # and with it what would have come after it
+            found |= {operation.publishes_on(label), *(branch for branch, _ in operation.bare.values())}
+    stopped = not any(isinstance(answer, Doubt) for answer in answers.values())
+    return {branch for branch in found if not (stopped and _went_on_from(lab, branch))}
+
+
+def _went_on_from(lab: Lab, branch: str) -> int:
+    """The version that the subject has last published on a branch and knows of: it was answered so, and then asked for
+    something else. 0 if there is none, or if it was stopped before it went on.
+    """
+    sent = lab.store.requests[lab.first : lab.answered_at]
+    folder = f"{MANIFESTS}/{branch_folder(branch)}/"
+    created = [each for each in sent if each.verb == "create" and each.key.startswith(folder)]
+    if not created or not isinstance(created[-1].outcome, Created):
+        return 0
+    went_on = any(each.ordinal > created[-1].ordinal and not each.key.startswith(folder) for each in sent)
+    parsed = parse_version_key(created[-1].key)
+    return parsed[1] if went_on and parsed is not None else 0
 
 
 def _known(lab: Lab, found: Held, operation: Operation, answers: Mapping[str, Answer]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from faults.schedules import AFTER, Judged
 from faults.truth import Held, held, require
 from faults.worlds import World, world
 from omnigraph.engine.core import GraphCore
+from omnigraph.manifest.model import TablePin
 from omnigraph.store.base import Store
 from omnigraph.store.cloud import CloudStore
 from omnigraph.store.s3_settings import S3Settings
@@ -36,6 +37,7 @@ from support.proxy import (
     answer_after,
     corrupt,
     delay,
+    empty,
     land_late,
     lose_after,
     lose_before,
@@ -94,6 +96,7 @@ class S3Request:
 
 _CHAIN = ("__manifest",)
 _OURS = ("__manifest", "__schema", "__lineage")  # what has a digest of its own
+_LANCE = ("_transactions", "_versions", "_deletions", "/data/")
 
 S3_KINDS: tuple[S3Kind, ...] = (
     S3Kind(1, "403", lambda: refuse(403, "AccessDenied")),
@@ -117,6 +120,8 @@ S3_KINDS: tuple[S3Kind, ...] = (
     S3Kind(19, "unrelated write before", lambda: _never, verbs=("PUT",), rooms=_CHAIN, rival="unrelated"),
     S3Kind(20, "related write before", lambda: _never, verbs=("PUT",), rooms=_CHAIN, rival="related"),
     S3Kind(21, "conflicting write before", lambda: _never, verbs=("PUT",), rooms=_CHAIN, rival="conflicting"),
+    S3Kind(22, "nothing, as if it went well", empty, verbs=("GET", "LIST", "PUT")),
+    S3Kind(23, "corrupt, of a table", corrupt, verbs=("GET",), rooms=_LANCE),
 )
 S3_BY_NUMBER = {kind.number: kind for kind in S3_KINDS}
 
@@ -210,8 +215,6 @@ class Bucket:
     def schedules(self, operations: Sequence[Operation] = OPERATIONS) -> Iterator[S3Schedule]:
         """Every operation, request and kind."""
         for operation in operations:
-            if operation.world not in ("plain", "empty"):
-                continue
             for owner in (False, True):
                 for number, request in enumerate(self.requests(operation, owner=owner), start=1):
                     for kind in S3_KINDS:
@@ -257,10 +260,13 @@ class S3Lab(Lab):
         return by_itself(core)
 
     def held(self) -> Held:
-        return held(self.witness)
+        return held(self.witness, seen=self._seen)  # what landed late came by no way that would have noted it
 
     def held_anew(self) -> Held:
         return held(self.witness)
+
+    def _lasting(self) -> Collection[TablePin]:
+        return ()
 
     def story(self) -> str:
         lines = ["requests at the proxy:"]

@@ -22,7 +22,7 @@ from faults.lab import Answer, Definite, Done, Doubt, Lab, Stopped, explained
 from faults.operations import BY_NUMBER as OPERATIONS_BY_NUMBER
 from faults.operations import DELETION, KEY, LABEL, OPERATIONS, Operation
 from faults.oracle import put
-from faults.reading import check_handle, check_value
+from faults.reading import check_branches, check_handle, check_value
 from faults.truth import Held, require
 from faults.worlds import NOTE, copied, world
 from omnigraph.errors import BranchNotFound, HistoryReclaimed, InvalidQuery, ReadSetConflict
@@ -164,6 +164,7 @@ class Judged:
         self._disturb()
         self._answers.update(self._operation.act(lab, self._key))
         lab.joined()
+        lab.answered_at = len(lab.store.requests)
         self._heal_faults()
         met = self._met()
         for label, answer in {**self._answers, **lab.own}.items():
@@ -469,8 +470,14 @@ class Judged:
             require(done.commit is not None, "the next write publishes nothing")
 
     def _read_back(self, *, exact: bool = False) -> None:
-        """What the handle reads is a state that the branch had, no older than what it was told, and never half of one."""
+        """What the handle reads is a state that the branch had, no older than what it was told, and never half of one; and
+        the branches that it lists are those that live. Either may settle what is in doubt, so each is asked first in some.
+        """
+        if self._after:
+            check_branches(self._lab, self._operation, self._answers)
         check_handle(self._lab, self._operation, self._answers, exact=exact)
+        if not self._after:
+            check_branches(self._lab, self._operation, self._answers)
 
 
 class Run(Judged):

@@ -13,6 +13,7 @@ from faults import schedules
 from faults.kinds import FAMILIES, KINDS
 from faults.lab import Done
 from faults.operations import KEY, OPERATIONS, Operation
+from faults.planted import Catcher
 
 ALONE, PAIRS = 4, 2
 OF_LONG_LOGS = 1
@@ -62,3 +63,8 @@ def test_an_operation_without_faults_is_done_and_judged(folder: str, operation: 
     assert all(isinstance(answer, Done) for answer in answers.values())
     lab.judge(lab.held_anew(), {operation.branch, "main"})
     assert schedules.trace(operation, owner, folder)
+
+
+def test_an_owner_that_was_stopped_after_it_went_on_from_a_publication_may_believe_its_memory(folder: str) -> None:
+    catcher = Catcher(operation=27, kind=31, second=50, owner=True, at="create __manifest/side/")
+    schedules.run(catcher.schedule(folder), folder)

@@ -8,7 +8,7 @@ a replay of the labels on the model gives.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -106,12 +106,21 @@ def _shown(version: Version) -> str:
     )
 
 
-def held(store: Store, removed: Mapping[str, bytes] | None = None) -> Held:
-    """Read all versions and check that they are chains. Raises Violation."""
+def held(store: Store, removed: Mapping[str, bytes] | None = None, seen: dict[str, bytes] | None = None) -> Held:
+    """Read all versions and check that they are chains. Raises Violation.
+
+    `seen`: what was read before, and is now, by key; it is not read again if there are still as many bytes.
+    """
     removed = removed or {}
+    seen = {} if seen is None else seen
     objects: dict[str, dict[int, Version]] = {}
     found = Held()
-    keys = {info.key: store.read(info.key).data for info in store.list(MANIFESTS)}
+    keys: dict[str, bytes] = {}
+    for info in store.list(MANIFESTS):
+        known = seen.get(info.key)
+        if known is None or len(known) != info.size or info.key in removed:
+            known = seen[info.key] = store.read(info.key).data
+        keys[info.key] = known
     strays = {key: data for key, data in keys.items() if key in removed and removed[key] != data}
     for key, data in {**keys, **removed}.items():
         parsed = parse_version_key(key)
@@ -253,13 +262,28 @@ def check_parents(found: Held) -> None:
 # --- contents
 
 
-class Contents:
-    """Reads rows at pins, with caches of its own for this one look: what was removed meanwhile is missed."""
+Rows = list[dict[str, Any]]
 
-    def __init__(self, store: Store, tables: TableStore) -> None:
+
+class Contents:
+    """Reads rows at pins, with caches of its own for this one look: what was removed meanwhile is missed.
+
+    `unharmed` has the rows of pins whose files are known to stand as they did when they were read; those of `lasting`
+    are added to it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        tables: TableStore,
+        unharmed: dict[TablePin, Rows] | None = None,
+        lasting: Collection[TablePin] = (),
+    ) -> None:
         self._tables = tables
         self._schemas = SchemaStore(store)
         self._opened: dict[TablePin, int] = {}
+        self._unharmed = {} if unharmed is None else unharmed
+        self._lasting = lasting
 
     def source(self, manifest: Manifest) -> str:
         return self._schemas.source(manifest.schema)
@@ -293,15 +317,13 @@ class Contents:
             if entity is None or entry.pin is None:
                 continue
             names = {p.column: p.name for p in entity.properties}
-            table = self._tables.open(entry.pin)
-            stored = [name for name in (*ENDS, *names) if name in table.column_names]
-            read = table.read(["__id", *stored]).to_pylist()
+            read = self._rows(entry.pin, (*ENDS, *names))
             every = Counter(row["__id"] for row in read)
             twice = [each for each, times in every.items() if times > 1]
             require(not twice, f"{version.name}: {entry.name} {twice} stand twice")
             ids[entry.name] = set(every)
             rows[entry.name] = [
-                {({**ENDS, **names})[name]: value for name, value in row.items() if name != "__id"} for row in read
+                {({**ENDS, **names})[name]: row[name] for name in (*ENDS, *names) if name in row} for row in read
             ]
             if entry.kind == "edge":
                 edge = catalog.edges[entry.name]
@@ -313,6 +335,18 @@ class Contents:
                 found, f"{version.name}: an edge of {edge_name} ends at {node_name} '{node_id}', which is not there"
             )
         return picture(rows)
+
+    def _rows(self, pin: TablePin, names: Iterable[str]) -> Rows:
+        """Of the columns of these names, if they are there, and the ids; of others too, perhaps."""
+        rows = self._unharmed.get(pin)
+        if rows is None:
+            table = self._tables.open(pin)
+            lasts = pin in self._lasting
+            wanted = set(names) | {"__id"}
+            rows = table.read([name for name in table.column_names if lasts or name in wanted]).to_pylist()
+            if lasts:
+                self._unharmed[pin] = rows
+        return rows
 
 
 def judge(

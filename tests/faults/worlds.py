@@ -12,12 +12,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
-from faults.oracle import SCHEMA, Deed, Model, also, put
+from faults.oracle import SCHEMA, Deed, Model, also, only, put
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init_core
 from omnigraph.engine.reading.context import Context
 from omnigraph.manifest.ids import CommitId
+from omnigraph.manifest.model import TablePin
 from support.clocks import SteppingClock
 
 BEGAN_US = 2_000_000_000_000_000
@@ -27,14 +29,18 @@ OLD_KEY = "an-old-key"
 NOTE = "query note($m: String) { insert Note { text: $m } }"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class World:
-    """A root, and what is known of it. `states` is filled by whoever replays it, for those that come after."""
+    """A root, and what is known of it. What is filled by whoever looks first, for those that come after: `states` by
+    replay, `manifests` by key, `rows` by pin.
+    """
 
     root: str
     deeds: dict[str, Deed]
     commits: dict[str, str]  # label -> commit id
     states: dict[CommitId, Model] = field(default_factory=dict[CommitId, Model])
+    manifests: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    rows: dict[TablePin, list[dict[str, Any]]] = field(default_factory=dict[TablePin, "list[dict[str, Any]]"])
 
 
 class Making:
@@ -51,6 +57,15 @@ class Making:
         done = self.graph.mutate(
             text, {"m": label} if "$m" in text else {}, branch=branch, message=label, idempotency_key=key
         )
+        self._note(label, deed, done)
+
+    def only_note(self, text: str) -> None:
+        """One note in place of all, so that a long log leaves a table of one fragment."""
+        rows = [{"type": "Note", "data": {"text": text}}]
+        done = self.graph.load(rows, mode="overwrite", message=text, progress=False)
+        self._note(text, only("Note", {"text": text}), done)
+
+    def _note(self, label: str, deed: Deed, done: Any) -> None:
         assert done.commit is not None
         self.deeds[label] = deed
         self.commits[label] = done.commit.graph_commit_id
@@ -90,7 +105,7 @@ def _plain(root: str) -> World:
 def _long(root: str, commits: int) -> World:
     making = _begun(root)
     for number in range(commits - 4):
-        making.write(f"n{number}", NOTE, put("Note", text=f"n{number}"))
+        making.only_note(f"n{number}")
     return making.made()
 
 
@@ -115,10 +130,39 @@ def world(name: str, folder: str) -> World:
 
 def copied(source: str, target: str) -> str:
     """A copy that shares every file. Graph roots allow it: what stands there is never changed, only added to."""
-    for folder, _, names in os.walk(source):
-        into = target + folder[len(source) :]
-        os.makedirs(into)
-        for name in names:
-            if not name.startswith(".lane"):
-                os.link(os.path.join(folder, name), os.path.join(into, name))
+    folders, files = _files(source)
+    for folder in folders:
+        os.mkdir(f"{target}{folder}")
+    for name, _, _ in files:
+        os.link(f"{source}{name}", f"{target}{name}")
     return target
+
+
+def harmed(source: str, target: str) -> list[str]:
+    """The files of tables that a copy no longer has, or has otherwise, than what it was made from."""
+    of_tables = (each for each in _files(source)[1] if not each[0].startswith("/__"))
+    return [name for name, inode, changed in of_tables if _seen(f"{target}{name}") != (inode, changed)]
+
+
+def _seen(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_ino, found.st_mtime_ns
+
+
+@cache
+def _files(source: str) -> tuple[list[str], list[tuple[str, int, int]]]:
+    """The folders of a root, and its files with what tells one that was changed."""
+    folders: list[str] = []
+    files: list[tuple[str, int, int]] = []
+    for folder, _, names in os.walk(source):
+        relative = folder[len(source) :]
+        folders.append(relative)
+        files += [
+            (f"{relative}/{name}", *_seen(os.path.join(folder, name)))
+            for name in sorted(names)
+            if not name.startswith(".lane")
+        ]
+    return folders, files

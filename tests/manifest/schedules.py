@@ -123,21 +123,36 @@ SETTINGS = {
         Setting("two-that-create", writers=2, faults_max=2, act="create"),
     )
 }
-DEEPER = (
-    Setting("two-writers", writers=2, faults_max=3, fence=True),
-    Setting("three-writers", writers=3, faults_max=2, rebases_max=0, crash=False, create_faults=ODD),
-    Setting("asleep", writers=1, faults_max=3, sleeps=ASLEEP, crash=False, create_faults=ODD),
-)
+DEEPER = {
+    setting.name: setting
+    for setting in (
+        Setting("asleep-deeper", writers=1, faults_max=3, sleeps=ASLEEP, crash=False, create_faults=ODD),
+        Setting("three-writers-deeper", writers=3, faults_max=2, rebases_max=0, crash=False, create_faults=ODD),
+    )
+}
+DEEPEST = {setting.name: setting for setting in (Setting("two-writers-deeper", writers=2, faults_max=3, fence=True),)}
+EVERY_SETTING = {**SETTINGS, **DEEPER, **DEEPEST}
+
+
+def of_name(name: str) -> tuple[Setting, tuple[int, ...]]:
+    """The setting and number of a schedule: `two-writers:0.1.3`. Raises KeyError, ValueError for what is none."""
+    setting, _, number = name.partition(":")
+    return EVERY_SETTING[setting], tuple(int(digit) for digit in number.split(".") if digit not in ("", "-"))
+
+
+def every_run(setting: Setting, publish: Publish, first: tuple[int, ...] = ()) -> Iterator[World]:
+    """Run all of them, in order, from a number on. Raises Violation with the story of the one that fails."""
+    number: tuple[int, ...] | None = first
+    while number is not None:
+        choices = Choices(number)
+        yield run(setting, publish, choices)
+        number = choices.following()
 
 
 def every_schedule(setting: Setting, publish: Publish) -> Iterator[tuple[int, ...]]:
-    """Run all of them, in order, and yield their numbers. Raises Violation with the story of the one that fails."""
-    number: tuple[int, ...] | None = ()
-    while number is not None:
-        choices = Choices(number)
-        run(setting, publish, choices)
-        yield tuple(choices.taken)
-        number = choices.following()
+    """As `every_run`; what is yielded is their numbers."""
+    for world in every_run(setting, publish):
+        yield tuple(world.choices.taken)
 
 
 def run(setting: Setting, publish: Publish, choices: Choices) -> World:
@@ -192,6 +207,7 @@ class World:
         self.boot = 10_000.0
         self.faults_left = setting.faults_max
         self.sleeps_left = 1 if setting.sleeps else 0
+        self.faults: list[str] = []  # what went wrong, in the order in which it did
         self.story: list[str] = []
         start = beginning(setting.act)
         self.objects: dict[int, bytes] = {start.manifest.version: start.data}
@@ -260,6 +276,7 @@ class World:
     def _sleep(self, what: str, seconds: float, versions: int) -> None:
         """Everyone sleeps but others, who publish at the beginning; clean-up runs at the end."""
         self.sleeps_left -= 1
+        self.faults.append(what)
         for number in range(versions):
             top = self.listed_head()
             if not top.live:
@@ -412,6 +429,7 @@ class Writer:
     def close_fence(self) -> None:
         """The right to write is lost; the writer learns of it when it asks."""
         self.world.faults_left -= 1
+        self.world.faults.append("the fence closes")
         self._fence_closed = True
 
     @property
@@ -444,6 +462,7 @@ class Writer:
     def _maybe(self, honest: Callable[[], Any]) -> Any:
         if self.world.faults_left and self.world.choices.pick(2):
             self.world.faults_left -= 1
+            self.world.faults.append("a read that fails")
             self._faulty_reads += 1
             return Unreadable(StorageClass.SERVER_ERROR)
         return honest()
@@ -455,8 +474,10 @@ class Writer:
         if world.faults_left:
             names += [*world.setting.create_faults, *(["crash"] if world.setting.crash else [])]
         what = names[world.choices.pick(len(names))]
-        world.faults_left -= what != "answered"
-        self._faulty_sends += what != "answered"
+        if what != "answered":
+            world.faults_left -= 1
+            world.faults.append(what)
+            self._faulty_sends += 1
         world.story.append(f"writer {self.job} sends version {version}: {what}")
         match what:
             case "answered":

@@ -304,6 +304,16 @@ def truncate() -> Fault:
     return play
 
 
+def empty() -> Fault:
+    """200, and nothing: the request was passed on, and of its answer only that it went well comes back."""
+
+    def play(exchange: Exchange) -> bytes | None:
+        exchange.forward()
+        return response(200, b"")
+
+    return play
+
+
 # --- reading requests
 
 
