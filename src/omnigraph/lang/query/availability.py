@@ -6,19 +6,12 @@ so a fault in it is reported as such.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.query.faults import NOT_AVAILABLE, Fault, type_fault
 from omnigraph.lang.query.syntax import (
-    BlockClause,
     Call,
-    Clause,
     ExplainStatement,
-    FoldClause,
     QueryFile,
-    QuerySyntax,
-    ReadBody,
     ShowStatement,
 )
 
@@ -29,7 +22,6 @@ _SHUT: dict[str, str] = {
     "nearest": "the call `nearest`",
     "bm25": "the call `bm25`",
     "rrf": "the call `rrf`",
-    "fold": "a block that counts or adds up",
     "explain": "`explain`",
     "show": "`show`",
     "settings": "a settings line",
@@ -39,11 +31,6 @@ _SHUT: dict[str, str] = {
 def call_refusal(call: Call) -> Fault | None:
     """`N001` for a search or ranking call, None once it can be typed and run."""
     return _refusal(call.name, call.span)
-
-
-def query_refusal(query: QuerySyntax) -> Fault | None:
-    """`N001` for the first part of a checked query that does not run yet."""
-    return _clauses_refusal(query.body.clauses) if isinstance(query.body, ReadBody) else None
 
 
 def file_refusal(file: QueryFile) -> Fault | None:
@@ -59,19 +46,6 @@ def file_refusal(file: QueryFile) -> Fault | None:
             return _refusal("show", span)
         case _:
             return None
-
-
-def _clauses_refusal(clauses: Iterable[Clause]) -> Fault | None:
-    for clause in clauses:
-        if isinstance(clause, FoldClause):
-            refusal = _refusal("fold", clause.span) or _clauses_refusal(clause.clauses)
-        elif isinstance(clause, BlockClause):
-            refusal = _clauses_refusal(clause.clauses)
-        else:
-            refusal = None
-        if refusal is not None:
-            return refusal
-    return None
 
 
 def _refusal(door: str, span: Span) -> Fault | None:
