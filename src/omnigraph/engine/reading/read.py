@@ -10,6 +10,7 @@ from omnigraph.engine.reading.selectors import Pinned, Selector, pinned
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.result import Result, Target
 from omnigraph.engine.settings import RequestSettings
+from omnigraph.engine.statements import around
 from omnigraph.errors import InvalidQuery, InvalidRequest, OmnigraphError
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.params import bind_params, choose_query
@@ -41,6 +42,7 @@ def run_query(
     except InvalidQuery as refused:
         past = selector.snapshot is not None or selector.as_of is not None
         raise (_explained(core, refused, source, state) if past else refused) from None
+    settings = settings.with_lines(around(source).settings)
     query = choose_query(queries, query_name, source=source)
     if not isinstance(query, ReadQuery):
         raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")

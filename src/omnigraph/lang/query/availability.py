@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.query.faults import NOT_AVAILABLE, Fault, type_fault
+from omnigraph.lang.query.settings import AVAILABLE, SETTINGS
 from omnigraph.lang.query.syntax import (
     Call,
     ExplainStatement,
     QueryFile,
     ShowStatement,
+    Word,
 )
 
 _SHUT: dict[str, str] = {
@@ -23,9 +25,10 @@ _SHUT: dict[str, str] = {
     "bm25": "the call `bm25`",
     "rrf": "the call `rrf`",
     "explain": "`explain`",
-    "show": "`show`",
-    "settings": "a settings line",
 }
+
+
+_SETTINGS_TO_COME = frozenset(SETTINGS) - frozenset(AVAILABLE)
 
 
 def call_refusal(call: Call) -> Fault | None:
@@ -35,17 +38,20 @@ def call_refusal(call: Call) -> Fault | None:
 
 def file_refusal(file: QueryFile) -> Fault | None:
     """`N001` for what stands beside or around the queries of a checked file."""
-    if file.settings:
-        refusal = _refusal("settings", file.settings[0].span)
-        if refusal is not None:
-            return refusal
+    for line in file.settings:
+        if line.name.text in _SETTINGS_TO_COME:
+            return _setting_refusal(line.name)
     match file.statement:
         case ExplainStatement(span=span):
             return _refusal("explain", span)
-        case ShowStatement(span=span):
-            return _refusal("show", span)
+        case ShowStatement(name=name) if name.text in _SETTINGS_TO_COME:
+            return _setting_refusal(name)
         case _:
             return None
+
+
+def _setting_refusal(name: Word) -> Fault:
+    return type_fault(NOT_AVAILABLE, f"the setting `{name.text}` is not part of this version", name.span)
 
 
 def _refusal(door: str, span: Span) -> Fault | None:
