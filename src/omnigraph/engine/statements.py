@@ -16,7 +16,7 @@ from omnigraph.engine.settings import Shown
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.query.check import check_file
 from omnigraph.lang.query.parse import parse_file
-from omnigraph.lang.query.syntax import BranchStatement, SettingLine, ShowStatement
+from omnigraph.lang.query.syntax import BranchStatement, ExplainStatement, SettingLine, ShowStatement
 from omnigraph.lang.schema.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
     from omnigraph.engine.receipts import Branch
 
-_BEGINS = re.compile(r"\ufeff?(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*(?:branch|show|set|reset)\b", re.DOTALL)
+_BEGINS = re.compile(r"\ufeff?(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*(?:branch|show|set|reset|explain)\b", re.DOTALL)
 _KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a text holds besides queries: settings lines, or a statement."""
+    """What a text holds besides queries: settings lines, a statement, or `explain` before its query."""
 
     settings: tuple[SettingLine, ...] = ()
     statement: BranchStatement | ShowStatement | None = None
+    explains: bool = False
 
 
 def around(source: str) -> Around:
@@ -50,7 +51,7 @@ def _around(source: str) -> Around:
     statement = file.statement if isinstance(file.statement, BranchStatement | ShowStatement) else None
     if statement is not None:
         check_file(file, Catalog(nodes={}, edges={}, interfaces={}))
-    return Around(tuple(file.settings), statement)
+    return Around(tuple(file.settings), statement, isinstance(file.statement, ExplainStatement))
 
 
 def shown_table(rows: Sequence[Shown]) -> pa.Table:

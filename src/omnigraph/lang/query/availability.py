@@ -11,7 +11,6 @@ from omnigraph.lang.query.faults import NOT_AVAILABLE, Fault, type_fault
 from omnigraph.lang.query.settings import AVAILABLE, SETTINGS
 from omnigraph.lang.query.syntax import (
     Call,
-    ExplainStatement,
     QueryFile,
     ShowStatement,
     Word,
@@ -24,7 +23,6 @@ _SHUT: dict[str, str] = {
     "nearest": "the call `nearest`",
     "bm25": "the call `bm25`",
     "rrf": "the call `rrf`",
-    "explain": "`explain`",
 }
 
 
@@ -42,8 +40,6 @@ def file_refusal(file: QueryFile) -> Fault | None:
         if line.name.text in _SETTINGS_TO_COME:
             return _setting_refusal(line.name)
     match file.statement:
-        case ExplainStatement(span=span):
-            return _refusal("explain", span)
         case ShowStatement(name=name) if name.text in _SETTINGS_TO_COME:
             return _setting_refusal(name)
         case _:
