@@ -94,7 +94,7 @@ def test_what_no_mutation_can_have_is_refused_as_over_http(run: Run, harbour: Pa
     words = ("mutate", "--store", str(harbour), "-e", RENAME, "-p", "imo=1", "-p", "to=A", "--json")
     for given, code in (
         (("--if-commit", "zzz"), "condition_misplaced"),
-        (("--set", "traversal=auto"), "not_available"),
+        (("--set", "speed=1"), "invalid_setting"),
     ):
         refused = run(*words, *given)
         assert (refused.code, refused.json["code"], refused.json["retry"]) == (1, code, "fix")

@@ -10,7 +10,7 @@ import pytest
 import omnigraph
 from omnigraph.ambient import SystemClock
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import InvalidRequest, LimitExceeded, QueryTimeout
+from omnigraph.errors import InvalidQuery, InvalidRequest, LimitExceeded, QueryTimeout
 
 SCHEMA = "node Port { code: String @key } edge Ferry: Port -> Port"
 READ = "query q() { match { $p: Port } return { $p.code } }"
@@ -94,3 +94,74 @@ def test_a_bad_value_of_a_variable_refuses_to_open_and_to_make_a_graph(
 def test_a_number_of_too_many_digits_is_a_bad_value_like_any_other(uri: str) -> None:
     with pytest.raises(InvalidRequest, match="max_result_rows is an integer from 1 to"):
         omnigraph.open(uri).query(READ, settings={"max_result_rows": "9" * 5_000})
+
+
+# --- lines of the text itself
+
+
+def shown(graph: Graph, text: str, **given: Any) -> dict[str, tuple[str, str, str]]:
+    rows = graph.query(text, **given).to_dict()["rows"]
+    assert {row["scope"] for row in rows} == {"request"}
+    return {row["name"]: (row["value"], row["default"], row["source"]) for row in rows}
+
+
+def test_lines_of_the_text_win_and_a_later_one_wins_over_an_earlier_one(uri: str) -> None:
+    graph = omnigraph.open(uri)
+    assert len(graph.query(f"set max_result_rows = 3; {READ}", settings={"max_result_rows": 1})) == 3
+    with pytest.raises(LimitExceeded) as caught:
+        graph.query(f"set max_result_rows = 3; set max_result_rows = 2; {READ}")
+    assert caught.value.limit == 2
+    count = "query n() { match { $p: Port } return { count($p) as n } }"
+    assert graph.query(f"set int64_json = string;\n{count}").to_dict()["rows"] == [{"n": "3"}]
+    assert graph.query(count).to_dict()["rows"] == [{"n": 3}]
+
+
+def test_reset_goes_back_to_the_default_of_the_process(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_MAX_RESULT_ROWS", "2")
+    graph = omnigraph.open(uri, settings={"max_result_rows": 9})
+    assert len(graph.query(READ)) == 3
+    for line in ("reset max_result_rows;", "set max_result_rows = 5; reset all;"):
+        with pytest.raises(LimitExceeded) as caught:
+            graph.query(f"{line} {READ}")
+        assert caught.value.limit == 2
+
+
+def test_show_tells_value_default_and_where_it_came_from(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_QUERY_TIMEOUT_MS", "5")
+    graph = omnigraph.open(uri)
+    assert shown(graph, "show traversal") == {"traversal": ("auto", "auto", "default")}
+    everything = shown(graph, "set int64_json = string; show all;", settings={"max_result_rows": 7})
+    assert everything == {
+        "int64_json": ("string", "number", "file"),
+        "max_result_rows": ("7", "1000000", "request"),
+        "query_timeout_ms": ("5", "5", "env"),
+        "traversal": ("auto", "auto", "default"),
+        "traversal_work_limit": ("100000000", "100000000", "default"),
+    }
+    assert shown(graph, "set query_timeout_ms = 9; reset query_timeout_ms; show query_timeout_ms") == {
+        "query_timeout_ms": ("5", "5", "env")
+    }
+
+
+def test_a_mutation_takes_settings_and_is_no_place_for_show(uri: str) -> None:
+    graph = omnigraph.open(uri)
+    insert = 'set traversal = matrix; query m() { insert Port { code: "D" } }'
+    assert graph.mutate(insert, settings={"max_result_rows": 1}).affected_nodes == 1
+    with pytest.raises(InvalidRequest, match="no setting 'speed'"):
+        graph.mutate(insert, settings={"speed": 1})
+    with pytest.raises(InvalidQuery, match="no setting `speed`"):
+        graph.mutate('set speed = 1; query m() { insert Port { code: "E" } }')
+    with pytest.raises(InvalidRequest) as caught:
+        graph.mutate("show all")
+    assert (caught.value.code, caught.value.effects) == ("wrong_verb", "none")
+
+
+def test_show_takes_no_company(uri: str) -> None:
+    for given in ({"n": 1}, {"branch": "main"}, {"query_name": "q"}):
+        with pytest.raises(InvalidRequest, match="A `show` statement takes no"):
+            omnigraph.open(uri).query("show all", **given)
+
+
+def test_settings_lines_alone_are_no_query(uri: str) -> None:
+    with pytest.raises(InvalidQuery, match="Q004"):
+        omnigraph.open(uri).query("set max_result_rows = 3;")

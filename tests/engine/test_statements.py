@@ -1,4 +1,4 @@
-"""Branch statements as whole query texts (languages.md 14)."""
+"""Statements that are a whole text: branches (languages.md 14) and `explain` (18)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import AlreadyExists, InvalidQuery, InvalidRequest
+from omnigraph.errors import AlreadyExists, InvalidParams, InvalidQuery, InvalidRequest
 
 
 @pytest.fixture
@@ -44,3 +44,21 @@ def test_a_statement_at_the_wrong_door_or_in_company_is_refused(graph: Graph) ->
     with pytest.raises(AlreadyExists):
         graph.mutate("branch create main")
     assert graph.query("branch list").scalars() == ["main"]
+
+
+def test_explain_answers_a_plan_at_every_state_and_runs_nothing(graph: Graph) -> None:
+    first = graph.mutate('query m() { insert N { k: "a" } }').commit
+    graph.mutate('query m() { insert N { k: "b" } }')
+    assert first is not None
+    text = "set traversal = matrix; explain query q($k: String) { match { $n: N { k: $k } } return { $n.k } }"
+    now, then = graph.query(text), graph.query(text, snapshot=first.graph_commit_id)
+    assert now.query_name == "q"
+    told = {row["node"]: row["detail"] for row in now if row["tree"] == "plan"}
+    assert (told["branch"], told["statistics"], told["settings"]) == ("main", '{"node:N":2}', '{"traversal":"matrix"}')
+    past = {row["node"]: row["detail"] for row in then if row["tree"] == "plan"}
+    assert (past["snapshot"], past["statistics"]) == (first.graph_commit_id, '{"node:N":1}')
+    with pytest.raises(InvalidParams, match="P004"):
+        graph.query(text, x=1)
+    with pytest.raises(InvalidRequest) as caught:
+        graph.mutate(text, k="a")
+    assert caught.value.code == "wrong_verb"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from omnigraph.lang.query import availability
 from omnigraph.query.output import QueryOutput
 from support.memory_graphs import MemoryGraph
 
@@ -305,20 +304,15 @@ def test_a_wildcard_that_selects_nothing_holds_for_nothing(ask: Ask, harbour_gra
 def test_a_correlated_fold_keeps_what_its_value_says(
     ask: Ask,
     harbour_graph: MemoryGraph,
-    monkeypatch: pytest.MonkeyPatch,
     block: str,
     least: int | None,
     expected: list[str],
 ) -> None:
-    monkeypatch.delitem(availability._SHUT, "fold", raising=False)  # the door of the text, should it still be shut
     text = f"query q($least: I64?) {{ match {{ $p: Port  {block} }} return {{ $p.title }} order {{ $p.title }} }}"
     assert ask(harbour_graph, text, least=least).table.to_pylist() == titles(*expected, column="p.title")
 
 
-def test_a_sum_over_nulls_alone_compares_with_nothing(
-    ask: Ask, harbour_graph: MemoryGraph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(availability._SHUT, "fold", raising=False)
+def test_a_sum_over_nulls_alone_compares_with_nothing(ask: Ask, harbour_graph: MemoryGraph) -> None:
     for comparison in ("> 0", "= 0", "!= 0"):
         text = f"match {{ $v: Vessel  sum($c.lag) {{ $v $c:follows $w }} {comparison} }} return {{ $v.title }}"
         assert ask(harbour_graph, text).table.num_rows == 0

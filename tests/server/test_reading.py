@@ -154,11 +154,24 @@ def test_the_environment_decides_how_far_limits_go_and_the_refusal_says_so_in_ev
         assert "OMNIGRAPH_MAX_RESULT_ROWS" in error["error"]
     higher = refused(few.post(QUERY, {**ALL, "settings": {"max_result_rows": 4}}), 400, "invalid_setting")
     assert "OMNIGRAPH_MAX_RESULT_ROWS" in higher["error"]
+    in_text = {"query": f"set max_result_rows = 4; {ALL['query']}"}
+    refused(few.post(QUERY, {**ALL, **in_text}), 400, "invalid_setting")
     lower = refused(few.post(QUERY, {**ALL, "settings": {"max_result_rows": 2}}), 413, "resource_limit")
     assert "raise max_result_rows" in lower["error"]
     monkeypatch.setenv("OMNIGRAPH_MAX_RESULT_ROWS", "2000000")
     many = serve()
     assert done(many.post(QUERY, {**ALL, "settings": {"max_result_rows": 2_000_000}}))["row_count"] == 5
+
+
+def test_how_integers_are_spelled_may_stand_in_the_text(served: Served) -> None:
+    count = "query n() { match { $p: Port } return { count($p) as n } }"
+    as_text = done(served.post(QUERY, {"query": f"set int64_json = string; {count}"}))["rows"]
+    as_number = done(served.post(QUERY, {"query": count}))["rows"]
+    assert [str(row["n"]) for row in as_number] == [row["n"] for row in as_text]
+    shown = done(served.post(QUERY, {"query": "set traversal = matrix; show traversal"}))
+    assert shown["rows"] == [
+        {"name": "traversal", "value": "matrix", "default": "auto", "source": "file", "scope": "request"}
+    ]
 
 
 def test_the_environment_decides_how_integers_are_spelled(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ CODES = "query codes() { match { $p: Port } return { $p.code as c } order { c } 
         ({**INSERT, "name": "other"}, 400, None),
         ({**INSERT, "snapshot": "main@1-0011223344556677"}, 400, "bad_request"),
         ({**INSERT, "message": "x" * 1_025}, 400, "bad_request"),
-        ({**INSERT, "settings": {"merge_lineage": "x"}}, 400, "not_available"),
+        ({**INSERT, "settings": {"merge_lineage": "x"}}, 400, "invalid_setting"),
         ({"query": "query q() { match { $p: Port } return { $p } }"}, 400, "wrong_verb"),
     ],
 )

@@ -16,9 +16,7 @@ from omnigraph.cli.values import pairs
 @command("mutate", takes="any", writes=True)
 @options.source
 @options.branch
-@click.option(  # refused, as at the other doors
-    "--set", "settings", metavar="NAME=VALUE", multiple=True, hidden=True, help="Settings are for reads."
-)
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A setting; the source's own lines win.")
 @click.option("--if-commit", metavar="ID", help="Only if the branch's head is this commit; else exit 4.")
 @options.message
 @options.idempotency_key

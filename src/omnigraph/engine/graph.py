@@ -53,14 +53,14 @@ from omnigraph.engine.receipts import (
 )
 from omnigraph.engine.result import Result, ResultStream, Target
 from omnigraph.engine.settings import RequestSettings
-from omnigraph.engine.statements import branch_statement, names_table, refuse_company, wrong_door
+from omnigraph.engine.statements import around, names_table, refuse_company, shown_table, wrong_door
 from omnigraph.engine.writing.entry import WriteRequest, Written
 from omnigraph.engine.writing.fork_load import load_into_fork
 from omnigraph.engine.writing.replay import idempotency
 from omnigraph.engine.writing.write import write
-from omnigraph.errors import InvalidParams, InvalidRequest, NotAvailable
+from omnigraph.errors import InvalidParams, InvalidRequest
 from omnigraph.escaping import safe_text
-from omnigraph.lang.query.syntax import BranchStatement
+from omnigraph.lang.query.syntax import BranchStatement, ShowStatement
 from omnigraph.manifest.builder import MAIN
 
 Door = Literal["json", "python"]
@@ -225,10 +225,10 @@ class Graph(AbstractContextManager["Graph"]):
         """
         text, values = source_text(source), merged_params(params, kw_params)
         check_text(query_name, "query_name")
-        statement = branch_statement(text)
+        statement = around(text).statement
         if statement is not None:
-            refuse_company(params=values, target=branch or snapshot or as_of, name=query_name)
-            return self._listed_branches(statement)
+            refuse_company(statement, params=values, target=branch or snapshot or as_of, name=query_name)
+            return self._stated(statement, self._context.settings_of(settings).with_lines(around(text).settings))
         try:
             return run_query(
                 self._core,
@@ -243,15 +243,15 @@ class Graph(AbstractContextManager["Graph"]):
         except InvalidParams as refused:
             raise refused_keyword(refused, kw_params) from None
 
-    def settings_of(self, given: Mapping[str, Any] | None) -> RequestSettings:
-        """For the server: what a query with these settings runs under. Raises InvalidRequest."""
-        return self._context.settings_of(given)
-
-    def _listed_branches(self, statement: BranchStatement) -> Result:
-        if statement.verb != "list":
+    def _stated(self, statement: BranchStatement | ShowStatement, settings: RequestSettings) -> Result:
+        """The answer of a statement of the read door."""
+        if isinstance(statement, BranchStatement) and statement.verb != "list":
             raise wrong_door(statement, "query")
-        head = self._core.head(self.branch).manifest.head_commit.id
-        return Result(names_table(self.branches.list()), ("String",), str(head), "branch list", Target(None))
+        head = str(self._core.head(self.branch).manifest.head_commit.id)
+        if isinstance(statement, BranchStatement):
+            return Result(names_table(self.branches.list()), ("String",), head, "branch list", Target(None))
+        table = shown_table(settings.shown(statement.name.text))
+        return Result(table, ("String",) * table.num_columns, head, "show", Target(None))
 
     def stream(self, source: Source, params: Mapping[str, Any] | None = None, /, **as_query: Any) -> ResultStream:
         """A read whose answer is taken once, as Arrow batches. Options and errors as `query`."""
@@ -348,7 +348,7 @@ class Graph(AbstractContextManager["Graph"]):
         door: Door = "python",
         **kw_params: Any,
     ) -> WriteResult:
-        """Run a mutation as one commit, or nothing. `settings` are for reads: NotAvailable if there are any.
+        """Run a mutation as one commit, or nothing. `settings` are checked; none of this version's changes a write.
 
         Raises InvalidQuery, InvalidParams, InvalidRequest (`condition_misplaced` for no commit id), ConstraintViolation,
         ReadSetConflict, PreconditionFailed, BranchNotFound, StorageFailure (nothing was published), OutcomeUnknown (it says
@@ -359,11 +359,12 @@ class Graph(AbstractContextManager["Graph"]):
         values = merged_params(params, kw_params)
         check_text(query_name, "query_name")
         condition = checked_condition(if_commit)
-        if settings:
-            raise NotAvailable("Settings of a mutation are not part of this version.")
-        statement = branch_statement(text)
+        self._context.settings_of(settings)
+        statement = around(text).statement
+        if isinstance(statement, ShowStatement):
+            raise InvalidRequest("`show` is a read: send it to query.", code="wrong_verb", effects="none")
         if statement is not None:
-            refuse_company(params=values, target=branch, condition=condition, name=query_name)
+            refuse_company(statement, params=values, target=branch, condition=condition, name=query_name)
             return self._branch_statement(statement, message, idempotency_key)
         operation = MutateOperation(self._core, text, values, query_name=query_name, door=door)
         arguments = {} if idempotency_key is None else {**operation.arguments(), "branch": target, "if": condition}

@@ -1,49 +1,141 @@
-"""Request settings by name (languages.md 19), as far as this version has them; the environment holds their defaults."""
+"""Request settings by name (languages.md 19), as far as this version has them.
+
+The defaults are those of the process, which its environment holds; what is nearer to the query wins: the handle, the call,
+the lines of the file itself. Each value says where it came from.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
 
 from omnigraph.errors import InvalidRequest
-from omnigraph.query.limits import QuerySettings, variable_of
+from omnigraph.lang.query.settings import AVAILABLE, SETTINGS, Setting
+from omnigraph.lang.query.syntax import SettingLine
+from omnigraph.query.limits import QuerySettings, Traversal, variable_of
 
-_INTEGERS: dict[str, tuple[int, int]] = {
-    "traversal_work_limit": (1, 2**63 - 1),
-    "query_timeout_ms": (1, 3_600_000),
-    "max_result_rows": (1, 2**31 - 1),
+Origin = Literal["default", "env", "request", "file"]
+
+_DEFAULTS: dict[str, int | str] = {
+    "traversal": "auto",
+    "traversal_work_limit": 100_000_000,
+    "query_timeout_ms": 60_000,
+    "max_result_rows": 1_000_000,
+    "int64_json": "number",
 }
-_WORDS: dict[str, tuple[str, ...]] = {
-    "traversal": ("auto", "indexed", "matrix"),
-    "int64_json": ("number", "string"),
-}
+_LIMITS = ("traversal_work_limit", "query_timeout_ms", "max_result_rows")
 _DIGITS_MAX = 19
 
-SETTING_VARIABLES: tuple[str, ...] = tuple(variable_of(name) for name in (*_INTEGERS, *_WORDS))
+SETTING_VARIABLES: tuple[str, ...] = tuple(variable_of(name) for name in AVAILABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One row of `show`."""
+
+    name: str
+    value: str
+    default: str
+    source: Origin
+    scope: str
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """What a read depends on, and how its integers are spelled in JSON."""
+    """What a read depends on, and how its integers are spelled in JSON. `origins`: where what is no default came from.
 
-    query: QuerySettings = field(default_factory=QuerySettings)
-    int64_as_string: bool = False
+    `process`: those that `reset` goes back to; None for the process's own. `capped`: limits may be lowered, not raised.
+    """
+
+    values: Mapping[str, int | str] = field(default_factory=lambda: dict(_DEFAULTS))
+    origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin])
+    process: RequestSettings | None = None
+    capped: bool = False
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> RequestSettings:
         """The defaults of this process. Raises InvalidRequest (`invalid_setting`) naming the variable at fault."""
         variables = os.environ if environ is None else environ
-        settings = cls()
-        for name in (*_INTEGERS, *_WORDS):
+        values: dict[str, int | str] = dict(_DEFAULTS)
+        origins: dict[str, Origin] = {}
+        for name in AVAILABLE:
             text = variables.get(variable_of(name), "")
             if text:
                 try:
-                    settings = request_settings({name: text}, settings)
+                    values[name] = _value(name, text)
                 except InvalidRequest as refused:
                     raise _invalid(f"{variable_of(name)}: {refused.message}") from None
+                origins[name] = "env"
+        return cls(values, origins)
+
+    @property
+    def query(self) -> QuerySettings:
+        """What running a read depends on."""
+        return QuerySettings(
+            traversal=cast("Traversal", self.values["traversal"]),
+            fixed=frozenset(name for name in _LIMITS if self._is_at_cap(name)),
+            **{name: cast("int", self.values[name]) for name in _LIMITS},
+        )
+
+    @property
+    def int64_as_string(self) -> bool:
+        return self.values["int64_json"] == "string"
+
+    def with_lines(self, lines: Sequence[SettingLine]) -> RequestSettings:
+        """What holds after the settings lines of a file, which are checked. Raises InvalidRequest for a limit that the
+        serving process does not let anyone raise.
+        """
+        settings = self
+        for line in lines:
+            if line.kind == "reset":
+                settings = settings.reset(AVAILABLE if line.name.text == "all" else (line.name.text,))
+            else:
+                settings = settings.having({line.name.text: line.value}, "file")
         return settings
+
+    def having(self, given: Mapping[str, Any], origin: Origin) -> RequestSettings:
+        """With these values. Raises InvalidRequest (`invalid_setting`) naming an unknown setting or what a value may be."""
+        values, origins = dict(self.values), dict(self.origins)
+        for name, value in given.items():
+            if name not in AVAILABLE:
+                raise _invalid(_unknown(name))
+            values[name], origins[name] = _value(name, value), origin
+            if self.capped and name in _LIMITS and cast("int", values[name]) > self._cap(name):
+                raise _invalid(
+                    f"{name} may be at most {self._cap(name):,} here, which {variable_of(name)} of the serving process"
+                    " decides."
+                )
+        return replace(self, values=values, origins=origins)
+
+    def reset(self, names: Sequence[str]) -> RequestSettings:
+        """With these as the process has them."""
+        process = self.process or self
+        values = {**self.values, **{name: process.values[name] for name in names}}
+        kept = {name: origin for name, origin in self.origins.items() if name not in names}
+        again = {name: process.origins[name] for name in names if name in process.origins}
+        return replace(self, values=values, origins={**kept, **again})
+
+    def shown(self, name: str) -> list[Shown]:
+        """What `show name` answers; of "all" every setting, by name."""
+        process = self.process or self
+        return [
+            Shown(
+                each,
+                str(self.values[each]),
+                str(process.values[each]),
+                self.origins.get(each, "default"),
+                SETTINGS[each].scope,
+            )
+            for each in (sorted(AVAILABLE) if name == "all" else (name,))
+        ]
+
+    def _cap(self, name: str) -> int:
+        return cast("int", (self.process or self).values[name])
+
+    def _is_at_cap(self, name: str) -> bool:
+        return self.capped and self.values[name] == self._cap(name)
 
 
 def request_settings(
@@ -54,37 +146,32 @@ def request_settings(
     Raises InvalidRequest (`invalid_setting`) naming an unknown setting or what a value may be.
     """
     process = defaults or RequestSettings()
-    values: dict[str, Any] = {each.name: getattr(process.query, each.name) for each in fields(QuerySettings)}
-    as_string = process.int64_as_string
-    for name, value in (given or {}).items():
-        if name in _INTEGERS:
-            values[name] = _integer(name, value)
-            if capped and values[name] > getattr(process.query, name):
-                raise _invalid(
-                    f"{name} may be at most {getattr(process.query, name):,} here, which {variable_of(name)} of the"
-                    " serving process decides."
-                )
-        elif name in _WORDS:
-            if value not in _WORDS[name]:
-                raise _invalid(f"{name} is one of {', '.join(_WORDS[name])}.")
-            if name == "int64_json":
-                as_string = value == "string"
-            else:
-                values[name] = value
-        else:
-            raise _invalid(f"There is no setting '{name}'; there are {', '.join(sorted((*_INTEGERS, *_WORDS)))}.")
-    if capped:
-        values["fixed"] = frozenset(name for name in _INTEGERS if values[name] == getattr(process.query, name))
-    return RequestSettings(QuerySettings(**values), as_string)
+    begun = RequestSettings(process.values, process.origins, process, capped)
+    return begun.having(given or {}, "request")
 
 
-def _integer(name: str, value: Any) -> int:
-    low, high = _INTEGERS[name]
+def _value(name: str, value: Any) -> int | str:
+    setting = SETTINGS[name]
+    if setting.choices:
+        if value not in setting.choices:
+            raise _invalid(f"{name} is one of {', '.join(setting.choices)}.")
+        return cast("str", value)
+    return _integer(setting, value)
+
+
+def _integer(setting: Setting, value: Any) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS_MAX:
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise _invalid(f"{name} is an integer from {low} to {high}.")
+    if not isinstance(value, int) or isinstance(value, bool) or not setting.low <= value <= setting.high:
+        raise _invalid(f"{setting.name} is an integer from {setting.low} to {setting.high}.")
     return value
+
+
+def _unknown(name: str) -> str:
+    known = ", ".join(sorted(AVAILABLE))
+    if name in SETTINGS:
+        return f"The setting '{name}' is not part of this version; there are {known}."
+    return f"There is no setting '{name}'; there are {known}."
 
 
 def _invalid(message: str) -> InvalidRequest:

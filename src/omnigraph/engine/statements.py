@@ -1,31 +1,65 @@
-"""Branch statements as a whole query text (languages.md 14): `branch create n from p`, `delete n`, `merge s into t`, `list`.
+"""Statements that are a whole text: branches (languages.md 14), `show` and what settings lines bring to a query (19).
 
-A statement takes no parameters, no target and no condition. `list` belongs to the read door, the others to the write door.
+A branch statement takes no parameters, no target and no condition. `branch list` and `show` belong to the read door, the
+other statements to the write door.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from omnigraph.engine.settings import Shown
 from omnigraph.errors import InvalidRequest
+from omnigraph.lang.query.check import check_file
 from omnigraph.lang.query.parse import parse_file
-from omnigraph.lang.query.syntax import BranchStatement
+from omnigraph.lang.query.syntax import BranchStatement, ExplainStatement, SettingLine, ShowStatement
+from omnigraph.lang.schema.catalog import Catalog
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from omnigraph.engine.receipts import Branch
 
-_BEGINS = re.compile(r"\ufeff?(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*branch\b", re.DOTALL)
+_BEGINS = re.compile(r"\ufeff?(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*(?:branch|show|set|reset|explain)\b", re.DOTALL)
+_KEPT = 256
 
 
-def branch_statement(source: str) -> BranchStatement | None:
-    """The statement, if the text is one. Raises InvalidQuery for a malformed one."""
-    if not _BEGINS.match(source):
-        return None
-    statement = parse_file(source).statement
-    return statement if isinstance(statement, BranchStatement) else None
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a text holds besides queries: settings lines, a statement, or `explain` before its query."""
+
+    settings: tuple[SettingLine, ...] = ()
+    statement: BranchStatement | ShowStatement | None = None
+    explains: bool = False
+
+
+def around(source: str) -> Around:
+    """Raises InvalidQuery for a malformed text that begins with a settings line or a statement."""
+    return _around(source) if _BEGINS.match(source) else _NOTHING
+
+
+_NOTHING = Around()
+
+
+@lru_cache(_KEPT)
+def _around(source: str) -> Around:
+    file = parse_file(source)
+    statement = file.statement if isinstance(file.statement, BranchStatement | ShowStatement) else None
+    if statement is not None:
+        check_file(file, Catalog(nodes={}, edges={}, interfaces={}))
+    return Around(tuple(file.settings), statement, isinstance(file.statement, ExplainStatement))
+
+
+def shown_table(rows: Sequence[Shown]) -> pa.Table:
+    """What `show` answers: a row for each setting."""
+    import pyarrow as pa
+
+    names = [each.name for each in fields(Shown)]
+    return pa.table({name: pa.array([getattr(row, name) for row in rows], pa.string()) for name in names})
 
 
 def names_table(branches: list[Branch]) -> pa.Table:
@@ -35,8 +69,16 @@ def names_table(branches: list[Branch]) -> pa.Table:
     return pa.table({"name": pa.array(sorted((b.name for b in branches), key=str.encode), pa.string())})
 
 
-def refuse_company(*, params: object, target: object, condition: object = None, name: object = None) -> None:
+def refuse_company(
+    statement: BranchStatement | ShowStatement,
+    *,
+    params: object,
+    target: object,
+    condition: object = None,
+    name: object = None,
+) -> None:
     """Raises InvalidRequest if something stands beside a statement that takes nothing."""
+    kind = "branch" if isinstance(statement, BranchStatement) else "`show`"
     for given, what in (
         (params, "parameters"),
         (target, "a branch or snapshot"),
@@ -44,7 +86,7 @@ def refuse_company(*, params: object, target: object, condition: object = None, 
         (name, "a query name"),
     ):
         if given:
-            raise InvalidRequest(f"A branch statement takes no {what.removeprefix('a ')}.", effects="none")
+            raise InvalidRequest(f"A {kind} statement takes no {what.removeprefix('a ')}.", effects="none")
 
 
 def wrong_door(statement: BranchStatement, door: str) -> InvalidRequest:

@@ -22,7 +22,7 @@ from omnigraph.query.residency.edges import EdgeRows, Side
 if TYPE_CHECKING:
     from graphblas import Matrix
 
-_MOST_BY_ROWS: dict[Traversal, float] = {"auto": 1_500, "indexed": math.inf, "matrix": -1}
+ROWS_AT_MOST: dict[Traversal, float] = {"auto": 1_500, "indexed": math.inf, "matrix": -1}
 """Edge rows of one step up to which gathering them costs less than a product of sparse matrices (both were measured)."""
 _THREADED_STEPS = 2_000_000
 _SEARCHES_AT_ONCE = 8_192
@@ -121,7 +121,7 @@ class _Search:
 
     def run(self) -> Iterator[Pairs]:
         """The pairs of each distance asked for."""
-        most = _MOST_BY_ROWS[self.spending.settings.traversal]
+        most = ROWS_AT_MOST[self.spending.settings.traversal]
         seen = frontier = _codes(np.arange(len(self.sources), dtype=np.int64), self.sources)
         for distance in range(1, self.high + 1):
             index, at = frontier >> 32, (frontier & 0xFFFFFFFF).astype(np.int32)

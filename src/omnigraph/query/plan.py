@@ -6,7 +6,7 @@ variables are bound. The answer never depends on the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -28,9 +28,12 @@ from omnigraph.lang.query.typed import (
     Param,
     Pattern,
     PropertyRef,
+    ReadQuery,
     SystemRef,
     TextTest,
 )
+from omnigraph.lang.query.value_types import STRING
+from omnigraph.lang.types import Scalar
 
 
 class Statistics(Protocol):
@@ -156,6 +159,70 @@ def variables(expr: Expr) -> frozenset[str]:
             return variables(expr.text) | variables(expr.part)
         case Aggregate():
             return variables(expr.argument)
+
+
+def expressions(query: ReadQuery) -> Iterator[Expr]:
+    """Every expression of a read and every part of it, whichever block it stands in."""
+    exprs: list[Expr] = [*(item.expr for item in query.items), *(key.expr for key in query.order)]
+    patterns = [query.pattern]
+    while patterns:
+        pattern = patterns.pop()
+        exprs += pattern.filters
+        for block in pattern.blocks:
+            patterns.append(block.pattern)
+            exprs += [each for each in (block.argument, block.right) if each is not None]
+    if isinstance(query.limit, Param):
+        exprs.append(query.limit)
+    while exprs:
+        expr = exprs.pop()
+        yield expr
+        exprs += operands(expr)
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """What an expression is made of, itself apart."""
+    match expr:
+        case Compare() | And() | Or():
+            return expr.left, expr.right
+        case Not() | IsNull():
+            return (expr.operand,)
+        case InList():
+            return expr.item, expr.items
+        case TextTest():
+            return expr.text, expr.part
+        case Aggregate():
+            return (expr.argument,)
+        case ListOf():
+            return expr.items
+        case _:
+            return ()
+
+
+def shown_ties(query: ReadQuery) -> list[Expr]:
+    """What decides between rows whose order keys are equal, in order (languages.md 11.2): the group keys of an aggregated
+    read, else the ids of all named variables. Nothing, if such rows would look the same.
+    """
+    keys = [key.expr for key in query.order]
+    if not query.order or all(item.expr in keys and not _has_two_zeros(item.expr) for item in query.items):
+        return []
+    if query.aggregated:
+        return [item.expr for item in query.items if not isinstance(item.expr, Aggregate) and item.expr not in keys]
+    ties: list[Expr] = []
+    edges = {hop.edge_var: hop for hop in query.pattern.hops if hop.edge_var is not None}
+    names = [*(node.name for node in query.pattern.nodes), *edges]
+    for name in sorted(names, key=str.encode):
+        if name.startswith("__"):
+            continue
+        if name in edges and len({member.edge_type for member in edges[name].members}) > 1:
+            ties.append(SystemRef(name, "type", STRING))
+        ties.append(SystemRef(name, "id", STRING))
+    return ties
+
+
+def _has_two_zeros(expr: Expr) -> bool:
+    """Whether two values may be equal and look different, as -0.0 and 0.0 do."""
+    of = None if isinstance(expr, NodeRef) else expr.type
+    return of is not None and of.scalar in (Scalar.F32, Scalar.F64)
 
 
 def free_variables(block: Block) -> frozenset[str]:

@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.ambient import Clock
-from omnigraph.lang.query.typed import Aggregate, Expr, NodeRef, OrderKey, Param, ReadQuery
+from omnigraph.lang.query.typed import Aggregate, Expr, NodeRef, OrderKey, Param, ReadQuery, SystemRef
 from omnigraph.query.bindings import Bindings
 from omnigraph.query.expressions import Scope, constant_value, evaluated_array
 from omnigraph.query.limits import QuerySettings, Spending
 from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
-from omnigraph.query.plan import Statistics, variables
+from omnigraph.query.plan import Statistics, shown_ties, variables
 from omnigraph.query.relational.aggregates import aggregate
 from omnigraph.query.relational.choice import choose_tail
 from omnigraph.query.relational.keys import comparable, shown
@@ -69,9 +69,8 @@ def _wanted(query: ReadQuery) -> set[str]:
     wanted: set[str] = set()
     for each in (*query.items, *query.order):
         wanted |= variables(each.expr)
-    if query.order and not query.aggregated:
-        wanted.update(node.name for node in query.pattern.nodes)
-        wanted.update(hop.edge_var for hop in query.pattern.hops if hop.edge_var is not None)
+    for tie in () if query.aggregated else shown_ties(query):
+        wanted |= variables(tie)
     return wanted
 
 
@@ -141,21 +140,17 @@ class _Run:
         return pa.array(dictionary.ranks()[bindings.nodes[var]])
 
     def _tie_breaks(self, bindings: Bindings) -> list[SortKey]:
-        """The ids of all named variables, in byte order of the names; of an edge its type, then its id."""
         keys: list[SortKey] = []
-        for name in sorted([*bindings.nodes, *bindings.edges], key=str.encode):
-            if name.startswith("__"):
-                continue
-            if name in bindings.nodes:
-                keys.append(SortKey(lambda rows, var=name: self._id_ranks(var, _some(bindings, rows))))
-                continue
-            if len(bindings.edges[name].types) > 1:
-                keys.append(SortKey(lambda rows, var=name: self._system(var, "type", _some(bindings, rows))))
-            keys.append(SortKey(lambda rows, var=name: self._system(var, "id", _some(bindings, rows))))
+        for tie in shown_ties(self.query):
+            assert isinstance(tie, SystemRef)
+            if tie.field == "id" and tie.var in bindings.nodes:
+                keys.append(SortKey(lambda rows, var=tie.var: self._id_ranks(var, _some(bindings, rows))))
+            else:
+                keys.append(SortKey(lambda rows, tie=tie: self._system(tie, _some(bindings, rows))))
         return keys
 
-    def _system(self, var: str, field: str, bindings: Bindings) -> pa.Array:
-        return self.matching.columns(bindings).system(var, field)
+    def _system(self, ref: SystemRef, bindings: Bindings) -> pa.Array:
+        return self.matching.columns(bindings).system(ref.var, ref.field)
 
     def _column(self, expr: Expr, columns: AssignmentColumns) -> pa.Array:
         of = result_type(expr, self.matching.snapshot.catalog)

@@ -602,7 +602,7 @@ def test_a_parsed_file_is_checked_as_its_text_is(catalog: Catalog) -> None:
     assert check_file(parse_file(source), catalog) == check(source.encode(), catalog)
 
 
-def test_what_is_explained_is_checked_before_it_is_refused(catalog: Catalog) -> None:
+def test_what_is_explained_and_what_stands_below_settings_is_checked(catalog: Catalog) -> None:
     assert refused("explain query q() { match { $v: Vesel } return { $v } }", catalog).code == "T1"
     assert refused("set traversal = auto; query q() { match { $v: Vesel } return { $v } }", catalog).code == "T1"
     assert (

@@ -10,12 +10,16 @@ from omnigraph.engine.reading.selectors import Pinned, Selector, pinned
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.result import Result, Target
 from omnigraph.engine.settings import RequestSettings
+from omnigraph.engine.statements import around
 from omnigraph.errors import InvalidQuery, InvalidRequest, OmnigraphError
 from omnigraph.lang.diagnostics import Diagnostic
-from omnigraph.lang.query.params import bind_params, choose_query
+from omnigraph.lang.query.params import bind_given, bind_params, choose_query
 from omnigraph.lang.query.renamed import with_past_name
 from omnigraph.lang.query.typed import ReadQuery
 from omnigraph.manifest.ids import CommitId
+from omnigraph.query.explain.answer import TYPES as EXPLAIN_TYPES
+from omnigraph.query.explain.answer import explain
+from omnigraph.query.expressions import Scope
 from omnigraph.query.run import run_read
 
 
@@ -41,21 +45,29 @@ def run_query(
     except InvalidQuery as refused:
         past = selector.snapshot is not None or selector.as_of is not None
         raise (_explained(core, refused, source, state) if past else refused) from None
+    beside = around(source)
+    settings = settings.with_lines(beside.settings)
     query = choose_query(queries, query_name, source=source)
     if not isinstance(query, ReadQuery):
         raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")
-    bound = bind_params(query, params, door=door)
     now = as_datetime(now_us - now_us % 1_000)
-    with snapshot.naming():
-        output = run_read(query, snapshot, bound, now=now, settings=settings.query, clock=core.clock)
     named = default_branch if selector.branch is None else selector.branch
     branch = None if selector.snapshot is not None else named
+    target = Target(branch, selector.snapshot)
+    if beside.explains:
+        scope = Scope(bind_given(query, params, door=door), now)
+        told = {"snapshot": str(selector.snapshot)} if branch is None else {"branch": branch}
+        table = explain(query, snapshot, settings.query, scope, state={**told, "graph_commit_id": state.commit_id})
+        return Result(table, EXPLAIN_TYPES, state.commit_id, query.name, target)
+    bound = bind_params(query, params, door=door)
+    with snapshot.naming():
+        output = run_read(query, snapshot, bound, now=now, settings=settings.query, clock=core.clock)
     return Result(
         table=output.table,
         types=output.types,
         commit_id=state.commit_id,
         query_name=query.name,
-        target=Target(branch, selector.snapshot),
+        target=target,
         int64_as_text=settings.int64_as_string,
     )
 

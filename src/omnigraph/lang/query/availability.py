@@ -6,20 +6,14 @@ so a fault in it is reported as such.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.query.faults import NOT_AVAILABLE, Fault, type_fault
+from omnigraph.lang.query.settings import AVAILABLE, SETTINGS
 from omnigraph.lang.query.syntax import (
-    BlockClause,
     Call,
-    Clause,
-    ExplainStatement,
-    FoldClause,
     QueryFile,
-    QuerySyntax,
-    ReadBody,
     ShowStatement,
+    Word,
 )
 
 _SHUT: dict[str, str] = {
@@ -29,11 +23,10 @@ _SHUT: dict[str, str] = {
     "nearest": "the call `nearest`",
     "bm25": "the call `bm25`",
     "rrf": "the call `rrf`",
-    "fold": "a block that counts or adds up",
-    "explain": "`explain`",
-    "show": "`show`",
-    "settings": "a settings line",
 }
+
+
+_SETTINGS_TO_COME = frozenset(SETTINGS) - frozenset(AVAILABLE)
 
 
 def call_refusal(call: Call) -> Fault | None:
@@ -41,37 +34,20 @@ def call_refusal(call: Call) -> Fault | None:
     return _refusal(call.name, call.span)
 
 
-def query_refusal(query: QuerySyntax) -> Fault | None:
-    """`N001` for the first part of a checked query that does not run yet."""
-    return _clauses_refusal(query.body.clauses) if isinstance(query.body, ReadBody) else None
-
-
 def file_refusal(file: QueryFile) -> Fault | None:
     """`N001` for what stands beside or around the queries of a checked file."""
-    if file.settings:
-        refusal = _refusal("settings", file.settings[0].span)
-        if refusal is not None:
-            return refusal
+    for line in file.settings:
+        if line.name.text in _SETTINGS_TO_COME:
+            return _setting_refusal(line.name)
     match file.statement:
-        case ExplainStatement(span=span):
-            return _refusal("explain", span)
-        case ShowStatement(span=span):
-            return _refusal("show", span)
+        case ShowStatement(name=name) if name.text in _SETTINGS_TO_COME:
+            return _setting_refusal(name)
         case _:
             return None
 
 
-def _clauses_refusal(clauses: Iterable[Clause]) -> Fault | None:
-    for clause in clauses:
-        if isinstance(clause, FoldClause):
-            refusal = _refusal("fold", clause.span) or _clauses_refusal(clause.clauses)
-        elif isinstance(clause, BlockClause):
-            refusal = _clauses_refusal(clause.clauses)
-        else:
-            refusal = None
-        if refusal is not None:
-            return refusal
-    return None
+def _setting_refusal(name: Word) -> Fault:
+    return type_fault(NOT_AVAILABLE, f"the setting `{name.text}` is not part of this version", name.span)
 
 
 def _refusal(door: str, span: Span) -> Fault | None:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from omnigraph.lang.diagnostics import SourceText
-from omnigraph.lang.query.availability import file_refusal, query_refusal
+from omnigraph.lang.query.availability import file_refusal
 from omnigraph.lang.query.faults import Fault, invalid_query, type_fault
 from omnigraph.lang.query.mutations import check_statements
 from omnigraph.lang.query.parse import parse_file
@@ -52,13 +52,9 @@ def check_file(file: QueryFile, catalog: Catalog) -> list[TypedQuery]:
 def check_query(query: QuerySyntax, catalog: Catalog, source: SourceText) -> TypedQuery:
     """The typed form of one query of a source. Raises `InvalidQuery`."""
     try:
-        typed = _typed_query(query, catalog, source.text[query.span.start : query.span.end])
-        refusal = query_refusal(query)
-        if refusal is not None:
-            raise refusal
+        return _typed_query(query, catalog, source.text[query.span.start : query.span.end])
     except Fault as fault:
         raise invalid_query(fault, source, query.name.text) from None
-    return typed
 
 
 def signatures(source: str) -> tuple[Signature, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TypeVar, cast
 
 from omnigraph.errors import InvalidParams
@@ -68,6 +69,13 @@ def bind_params(query: TypedQuery | Signature, given: Mapping[str, object], *, d
             message = f"the parameter `{limit.name}` is a limit and is negative"
             raise InvalidParams(_diagnostic("P003", message, query.name, expected="an integer of at least 0"))
     return bound
+
+
+def bind_given(query: ReadQuery, given: Mapping[str, object], *, door: Door) -> dict[str, Value | None]:
+    """As `bind_params` for the parameters that are given; the others stay away. For who does not run the query."""
+    declared = tuple(param for param in query.params if param.name in given)
+    limit = query.limit if not isinstance(query.limit, Param) or query.limit.name in given else None
+    return bind_params(replace(query, params=declared, limit=limit), given, door=door)
 
 
 def json_value(value: Value | None) -> object:

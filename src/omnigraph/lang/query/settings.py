@@ -5,6 +5,7 @@ what a setting is at the moment is the engine's to say.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.query.faults import Fault, Replacement, listing, nearest_name
@@ -15,12 +16,15 @@ _INTEGER_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`choices` are the words it takes; without any it takes integers from `low` to `high`."""
+    """`choices` are the words it takes; without any it takes integers from `low` to `high`. `scope`: who may set it,
+    anyone with a request, or only the process that hosts the engine.
+    """
 
     name: str
     choices: tuple[str, ...] = ()
     low: int = 0
     high: int = _INTEGER_MAX
+    scope: Literal["request", "process"] = "request"
 
     def wanted(self) -> str:
         """The values it takes, in words."""
@@ -43,10 +47,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("int64_json", ("number", "string")),
         Setting("merge_lineage", ("off", "on", "verify")),
         Setting("embed", ("fill", "defer", "off")),
-        Setting("fts_scratch_rows", high=2**31 - 1),
-        Setting("stage_write_concurrency", low=1, high=64),
+        Setting("fts_scratch_rows", high=2**31 - 1, scope="process"),
+        Setting("stage_write_concurrency", low=1, high=64, scope="process"),
     )
 }
+
+AVAILABLE = ("traversal", "traversal_work_limit", "query_timeout_ms", "max_result_rows", "int64_json")
+"""The settings that this version has."""
 
 
 def settings_fault(file: QueryFile) -> Fault | None:

@@ -63,8 +63,7 @@ async def query(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
     form = accepted_format(request)
     asked = await json_body(request, QueryRequest, write=False)
-    settings = handle.settings_of(asked.settings)
-    spelling = Spelling(int64_as_text=settings.int64_as_string or INT64_AS_TEXT in preferences(request.headers))
+    wanted = INT64_AS_TEXT in preferences(request.headers)
 
     def run() -> Result:
         return handle.query(
@@ -78,16 +77,19 @@ async def query(request: Request, g: GraphId) -> Response:
             door="json",
         )
 
+    def spelling(result: Result) -> Spelling:
+        return Spelling(int64_as_text=result.int64_as_text or wanted)
+
     def buffered() -> Response:
         result = run()
         bytes_max = services(request).operations.limits.json_result_bytes
-        data = buffered_result(result, spelling, bytes_max)
+        data = buffered_result(result, spelling(result), bytes_max)
         return Response(data, media_type=JSON, headers={_COMMIT: in_header(result.commit_id)})
 
     def streamed() -> tuple[Iterator[bytes], Mapping[str, str]]:
         result = run()
         headers = {_COMMIT: in_header(result.commit_id), "Omnigraph-Query-Name": in_header(result.query_name)}
-        return streamed_result(result, form, spelling), headers
+        return streamed_result(result, form, spelling(result)), headers
 
     return await (reading(request, buffered) if form == JSON else streaming(request, streamed, form))
 

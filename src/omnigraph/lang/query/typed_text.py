@@ -1,0 +1,112 @@
+"""Canonical text (languages.md 10.1) of checked expressions and hops: what `explain` shows of a plan.
+
+The text of a tree that came from a text is that text in canonical form, but for what checking made of it: a pair of a
+declaration is a comparison, infix tests are calls, and a chain of `and` or `or` has no brackets inside.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import assert_never
+
+from omnigraph.lang.lexical import string_literal
+from omnigraph.lang.query.typed import (
+    Aggregate,
+    And,
+    Compare,
+    Constant,
+    Expr,
+    InList,
+    IsNull,
+    ListOf,
+    NodeRef,
+    Not,
+    Now,
+    Or,
+    Param,
+    PropertyRef,
+    SystemRef,
+    TextTest,
+)
+from omnigraph.lang.values import date_text, datetime_text, float_text
+
+_OR, _AND, _NOT, _TEST, _ATOM = range(1, 6)
+
+
+def typed_text(expr: Expr) -> str:
+    """One line of query text that means this expression."""
+    return _spelled(expr)[0]
+
+
+def constant_text(value: object) -> str:
+    """The literal that means this value: str, bool, int, float, date, datetime (UTC), or a tuple of them."""
+    match value:
+        case str():
+            return string_literal(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return float_text(value)
+        case dt.datetime():
+            return f"datetime({string_literal(datetime_text(value))})"
+        case dt.date():
+            return f"date({string_literal(date_text(value))})"
+        case tuple():
+            return f"[{', '.join(map(constant_text, value))}]"  # pyright: ignore[reportUnknownArgumentType]
+        case _:
+            raise AssertionError(f"{type(value).__name__} is no constant")
+
+
+def _spelled(expr: Expr) -> tuple[str, int]:
+    """The text and how tightly it holds."""
+    match expr:
+        case Constant(value=value):
+            return constant_text(value), _ATOM
+        case ListOf(items=items):
+            return f"[{', '.join(typed_text(item) for item in items)}]", _ATOM
+        case Param(name=name) | NodeRef(var=name):
+            return f"${name}", _ATOM
+        case Now():
+            return "now()", _ATOM
+        case PropertyRef(var=var, name=name):
+            return f"${var}.{name}" if var else name, _ATOM
+        case SystemRef(var=var, field=field):
+            return f"${var}.@{field}" if var else f"@{field}", _ATOM
+        case Compare(op=op):
+            return f"{_within(expr.left, _ATOM)} {op} {_within(expr.right, _ATOM)}", _TEST
+        case InList():
+            return f"{_within(expr.item, _ATOM)} in {_within(expr.items, _ATOM)}", _TEST
+        case IsNull(negated=negated):
+            return f"{_within(expr.operand, _ATOM)} is {'not ' if negated else ''}null", _TEST
+        case TextTest(kind=kind):
+            return f"{kind}({typed_text(expr.text)}, {typed_text(expr.part)})", _ATOM
+        case Aggregate(func=func):
+            return f"{func}({typed_text(expr.argument)})", _ATOM
+        case Not():
+            return f"not {_within(expr.operand, _NOT)}", _NOT
+        case And():
+            return " and ".join(_chain(expr, And, _NOT)), _AND
+        case Or():
+            return " or ".join(_chain(expr, Or, _AND)), _OR
+        case _:
+            assert_never(expr)
+
+
+def _chain(expr: And | Or, kind: type[And] | type[Or], wanted: int) -> list[str]:
+    """The operands of a chain, however it leans: grouping makes no difference to it. Without recursion: chains may be long."""
+    found: list[str] = []
+    pending: list[Expr] = [expr]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, kind):
+            pending += (current.right, current.left)
+        else:
+            found.append(_within(current, wanted))
+    return found
+
+
+def _within(expr: Expr, wanted: int) -> str:
+    text, holds = _spelled(expr)
+    return text if holds >= wanted else f"({text})"

@@ -1,0 +1,52 @@
+"""A tree of plan nodes, and its rows in pre-order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal[
+    "Argument", "Scan", "Expand", "Filter", "Join", "Fold", "Aggregate", "Sort", "Limit", "Project"
+]  # `Argument`: the assignments of the enclosing block, where a correlated one begins
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One step. `detail` holds JSON values; children are what it is fed from."""
+
+    kind: Kind
+    detail: dict[str, Any]
+    children: tuple[Node, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    tree: Literal["logical", "physical", "plan"]
+    depth: int | None
+    node: str
+    detail: str
+
+
+def tree_rows(tree: Literal["logical", "physical"], root: Node) -> Iterator[Row]:
+    """The nodes in pre-order, each with its depth."""
+    pending = [(root, 0)]
+    while pending:
+        node, depth = pending.pop()
+        yield Row(tree, depth, node.kind, compact(node.detail))
+        pending.extend((child, depth + 1) for child in reversed(node.children))
+
+
+def tree_hash(root: Node) -> str:
+    """SHA-256, hex: equal for equal trees."""
+    digest = hashlib.sha256()
+    for row in tree_rows("logical", root):
+        digest.update(f"{row.depth} {row.node} {row.detail}\n".encode())
+    return digest.hexdigest()
+
+
+def compact(value: object) -> str:
+    """JSON on one line, in the order of the fields."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,143 @@
+"""How a read is run on one pinned state, as a tree: the very steps that `match_pattern` takes, with what is expected of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from omnigraph.lang.query.typed import And, Expr, Hop, Or, Pattern, PropertyRef, ReadQuery
+from omnigraph.lang.query.typed_text import typed_text
+from omnigraph.query.explain.nodes import Node
+from omnigraph.query.explain.shared import block_node, edges_detail, tail_nodes
+from omnigraph.query.hops import ROWS_AT_MOST
+from omnigraph.query.limits import Traversal
+from omnigraph.query.plan import (
+    Close,
+    Correlate,
+    Expand,
+    Keep,
+    NodeTests,
+    Start,
+    Statistics,
+    expressions,
+    plan_pattern,
+)
+from omnigraph.query.snapshot import Snapshot
+
+
+def physical_tree(query: ReadQuery, snapshot: Snapshot, statistics: Statistics, traversal: Traversal) -> Node:
+    """The plan of a checked read. Nothing is scanned: numbers are those of the manifest and the planner's guesses."""
+    columns: dict[str, set[str]] = {}
+    for each in expressions(query):
+        if isinstance(each, PropertyRef):
+            columns.setdefault(each.var, set()).add(each.name)
+    made = _Physical(snapshot, statistics, traversal, columns)
+    return tail_nodes(query, made.pattern(query.pattern, None, {}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Physical:
+    snapshot: Snapshot
+    statistics: Statistics
+    traversal: Traversal
+    columns: Mapping[str, set[str]]
+
+    def pattern(self, pattern: Pattern, root: Node | None, outer: Mapping[str, str]) -> Node:
+        types = {**outer, **{node.name: node.type_name for node in pattern.nodes}}
+        frontier = 1.0
+        for step in plan_pattern(pattern, self.statistics, outer=outer).steps:
+            match step:
+                case Start():
+                    scan = self._scan(step.node, step.expected)
+                    root = scan if root is None else Node("Join", {"kind": "cross", "on": []}, (root, scan))
+                    frontier = step.expected
+                case Expand():
+                    assert root is not None
+                    root = self._arrived(step.node, self._expand(step, root, frontier, types))
+                    frontier = step.expected
+                case Close(hop=hop):
+                    assert root is not None
+                    root = Node("Expand", {**self._hop(hop, from_left=True), "closes": True}, (root,))
+                case Keep(filter=kept):
+                    root = _kept((kept,), root)
+                case Correlate(block=block):
+                    argument = Node("Argument", {"bindings": [f"${name}" for name in block.outer]})
+                    assert root is not None
+                    root = block_node(block, root, self.pattern(block.pattern, argument, types))
+                case _:
+                    assert_never(step)
+        assert root is not None
+        return root
+
+    def _scan(self, node: NodeTests, expected: float) -> Node:
+        entity = self.snapshot.catalog.nodes[node.type_name]
+        pin = self.snapshot.pin(entity.id)
+        conjuncts = (*(() if node.lookup is None else node.lookup.implied), *node.filters)
+        detail: dict[str, Any] = {
+            "binding": f"${node.var}",
+            "type": node.type_name,
+            "version": None if pin is None else str(pin.version),
+            "columns": sorted(self.columns.get(node.var, ())),
+            "filter": " and ".join(_conjunct(each) for each in conjuncts) or None,
+            "access": "full" if node.lookup is None else "id_lookup",
+            "rows": self.snapshot.row_count(entity.id),
+            "estimate": round(expected, 2),
+        }
+        return Node("Scan", detail)
+
+    def _arrived(self, node: NodeTests, root: Node) -> Node:
+        conjuncts = (*(() if node.lookup is None else node.lookup.implied), *node.filters)
+        return _kept(conjuncts, root) if conjuncts else root
+
+    def _expand(self, step: Expand, root: Node, frontier: float, types: Mapping[str, str]) -> Node:
+        hop = step.hop
+        near, far = (hop.left, hop.right) if step.from_left else (hop.right, hop.left)
+        mode = self._mode(hop, frontier, types[near])
+        detail = {
+            **self._hop(hop, from_left=step.from_left),
+            "src": f"${near}",
+            "dst": f"${far}",
+            "mode": mode,
+            "alternatives": [] if hop.edge_var is not None else ["matrix" if mode == "indexed" else "indexed"],
+            "frontier_estimate": round(frontier, 2),
+            "estimate": round(step.expected, 2),
+        }
+        return Node("Expand", detail, (root,))
+
+    def _mode(self, hop: Hop, frontier: float, near_type: str) -> Traversal:
+        """How the hop is walked: as the setting says, else by what its greatest step is expected to examine."""
+        if hop.edge_var is not None:
+            return "indexed"
+        if self.traversal != "auto":
+            return self.traversal
+        rows = sum(self.statistics.edge_rows(each.edge_type) for each in hop.members)
+        degree = rows / max(self.statistics.node_rows(near_type), 1.0)
+        examined = min(frontier * degree * max(degree, 1.0) ** min(hop.high - 1, 30), rows)
+        return "indexed" if hop.high == 1 or examined <= ROWS_AT_MOST["auto"] else "matrix"
+
+    def _hop(self, hop: Hop, *, from_left: bool) -> dict[str, Any]:
+        catalog = self.snapshot.catalog
+        versions: dict[str, str | None] = {}
+        for member in hop.members:
+            pin = self.snapshot.pin(catalog.edges[member.edge_type].id)
+            versions[member.edge_type] = None if pin is None else str(pin.version)
+        return {
+            "src": f"${hop.left}",
+            "dst": f"${hop.right}",
+            "edge_binding": None if hop.edge_var is None else f"${hop.edge_var}",
+            "edges": edges_detail(hop, from_left=from_left),
+            "hops": [hop.low, hop.high],
+            "versions": versions,
+        }
+
+
+def _kept(conjuncts: Sequence[Expr], root: Node | None) -> Node:
+    """A filter; over nothing it is asked of the one empty assignment."""
+    children = () if root is None else (root,)
+    return Node("Filter", {"conjuncts": [typed_text(each) for each in conjuncts]}, children)
+
+
+def _conjunct(expr: Expr) -> str:
+    text = typed_text(expr)
+    return f"({text})" if isinstance(expr, Or | And) else text

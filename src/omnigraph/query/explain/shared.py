@@ -1,0 +1,58 @@
+"""What logical and physical trees say alike: hops, order, groups, columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from omnigraph.lang.query.typed import Aggregate, Block, Hop, HopMember, OrderKey, Param, ReadQuery
+from omnigraph.lang.query.typed_text import typed_text
+from omnigraph.query.explain.nodes import Node
+from omnigraph.query.plan import shown_ties
+
+_TURNED = {"out": "in", "in": "out", "both": "both"}
+
+
+def edges_detail(hop: Hop, *, from_left: bool = True) -> dict[str, Any]:
+    """The selection of a hop, read from one of its ends."""
+    return {"kind": hop.kind, "members": [_member(each, from_left) for each in hop.members]}
+
+
+def _member(member: HopMember, from_left: bool) -> dict[str, str]:
+    direction = member.direction if from_left else _TURNED[member.direction]
+    return {"edge_type": member.edge_type, "direction": direction}
+
+
+def block_node(block: Block, outer: Node, inner: Node) -> Node:
+    """A correlated block: what it is fed from, and what it asks of each assignment."""
+    on = [f"${name}" for name in block.outer]
+    if block.func is None:
+        return Node("Join", {"kind": "anti" if block.negated else "semi", "on": on}, (outer, inner))
+    assert block.right is not None
+    argument = None if block.argument is None else typed_text(block.argument)
+    compare = {"op": block.op, "right": typed_text(block.right)}
+    return Node("Fold", {"func": block.func, "argument": argument, "compare": compare, "on": on}, (outer, inner))
+
+
+def tail_nodes(query: ReadQuery, matched: Node) -> Node:
+    """From assignments to rows: grouped or not, ordered, limited, shown."""
+    root = matched
+    if query.aggregated:
+        groups = [typed_text(item.expr) for item in query.items if not isinstance(item.expr, Aggregate)]
+        calls = [typed_text(item.expr) for item in query.items if isinstance(item.expr, Aggregate)]
+        root = Node("Aggregate", {"groups": groups, "calls": calls}, (root,))
+    if query.order:
+        keys = [_key_text(query, key) for key in query.order]
+        root = Node("Sort", {"keys": keys, "tiebreak": _ties(query)}, (root,))
+    if query.limit is not None:
+        n = f"${query.limit.name}" if isinstance(query.limit, Param) else query.limit
+        root = Node("Limit", {"n": n}, (root,))
+    return Node("Project", {"columns": [item.name for item in query.items]}, (root,))
+
+
+def _key_text(query: ReadQuery, key: OrderKey) -> str:
+    return f"{typed_text(key.expr)} {'desc' if key.descending else 'asc'}"
+
+
+def _ties(query: ReadQuery) -> Sequence[str]:
+    return [f"{typed_text(each)} asc" for each in shown_ties(query)]
