@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from support.seaweed import S3Server, shared_server
 
 # Processes that a test starts find the program and the tests' own rooms as this one does, wherever the suite is started
 # from.
 os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Who captures lines leaves the library configured, and then its lines go to standard output."""
+    before = structlog.is_configured()
+    yield
+    if not before and structlog.is_configured():
+        structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -384,6 +384,10 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
         "Repeat this write with this idempotency_key, or ask for the outcome of graph_commit_id. "
         "Not seeing it proves nothing until a later commit follows the base."
     )
+    ADVICE_WITHOUT_COMMIT: ClassVar[str] = (
+        "The list of branches tells, after the branch's next write. Repeat a creation with this idempotency_key; before"
+        " a deletion is repeated, see that nobody made the branch anew. An init may be repeated as it was."
+    )
 
     def __init__(
         self,
@@ -406,7 +410,7 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
             "graph_commit_id": graph_commit_id,
             "lookup": None,
             "server_stopping": False,
-            "advice": self.ADVICE,
+            "advice": self.ADVICE if graph_commit_id else self.ADVICE_WITHOUT_COMMIT,
         }
         if idempotency_key is not None:
             details["idempotency_key"] = idempotency_key

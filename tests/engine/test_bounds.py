@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import omnigraph
+from omnigraph.engine.graph import Graph
 from omnigraph.engine.merge import MergeOperation
 from omnigraph.engine.writing import groups, pauses, sharing
 from omnigraph.engine.writing.entry import Entry
@@ -113,7 +115,9 @@ def test_a_write_whose_own_growth_is_over_the_bound_is_published_alone(
     assert versions(together(Faulty(root), 2)) == [4, 5]
 
 
-@pytest.mark.parametrize("given", [{}, {"message": "\x01" * 1_000}, {"ids": "å" * 200}])
+@pytest.mark.parametrize(
+    "given", [{}, {"message": "\x01" * 1_000}, {"ids": "å" * 200}, {"ids": '"' * 200}, {"actor": '"' * 300}]
+)
 def test_what_a_commit_is_said_to_add_is_no_less_than_it_adds_its_files_included(
     root: str, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
 ) -> None:
@@ -131,9 +135,9 @@ def test_what_a_commit_is_said_to_add_is_no_less_than_it_adds_its_files_included
     monkeypatch.setattr(groups, "_growth", growth)
     faulty = Faulty(root)
     message, ids = given.get("message"), given.get("ids", "P")
+    graph = Graph(replace(faulty.graph._context, actor=given.get("actor")))  # pyright: ignore[reportPrivateUsage]
     writes = [
-        lambda n=n: faulty.graph.mutate(INSERT, c=f"{ids}{n}", message=message, idempotency_key=f"k{n}")
-        for n in range(5)
+        lambda n=n: graph.mutate(INSERT, c=f"{ids}{n}", message=message, idempotency_key=f"k{n}") for n in range(5)
     ]
     done = Together(faulty, lambda: faulty.graph.mutate(INSERT, c="first"), writes)
     assert versions(done) == [4] * 5

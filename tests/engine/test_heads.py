@@ -13,9 +13,9 @@ from omnigraph.ambient import SystemClock
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.heads import FORMER_OWNER_SECONDS, SKEW_EVENT, Heads
-from omnigraph.engine.opening import init_core
+from omnigraph.engine.opening import init_core, open_core
 from omnigraph.engine.reading.context import Context
-from omnigraph.errors import Conflict, OutcomeUnknown
+from omnigraph.errors import AlreadyExists, Conflict, OutcomeUnknown, StorageFailure
 from omnigraph.manifest.builder import deletion
 from omnigraph.manifest.chain import KnownHead, NoHead
 from omnigraph.store.faults import FaultStore, LoseAfter, LoseBefore, Refuse, Rule
@@ -176,6 +176,23 @@ def test_a_graph_opened_after_a_takeover_asks_and_a_write_settles_its_branch(tmp
     assert requests() > 0
     graph.mutate('query m() { insert N { k: "a" } }')
     assert requests() == 0
+
+
+def test_an_owner_makes_branches_beside_one_that_is_damaged(tmp_path: Path) -> None:
+    graph = Graph(Context(init_core(tmp_path / "g", "node N { k: String @key }", owner=True)))
+    graph.branches.create("b")
+    damaged = next((tmp_path / "g" / "__manifest" / "b").glob("*.json"))
+    damaged.chmod(0o644)
+    damaged.write_bytes(b"")
+    again = Graph(Context(open_core(tmp_path / "g", owner=True)))
+    again.branches.create("c")
+    with pytest.raises(AlreadyExists):
+        again.branches.create("C")
+    assert again.on("c").mutate('query m() { insert N { k: "a" } }').affected_nodes == 1
+    for act in (again.branches.list, lambda: again.branches.delete("c")):  # these must know of all of them
+        with pytest.raises(StorageFailure) as caught:
+            act()
+        assert caught.value.cls == "corrupt"
 
 
 def test_a_branch_whose_creation_ended_unknown_and_landed_is_in_the_list(tmp_path: Path) -> None:

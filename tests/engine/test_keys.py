@@ -13,7 +13,7 @@ from manifest.samples import draft, put
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.receipts import as_microseconds
 from omnigraph.engine.writing.replay import FreshKey
-from omnigraph.errors import IdempotencyKeyReused, OutcomeUnknown
+from omnigraph.errors import BranchNotFound, IdempotencyKeyReused, OutcomeUnknown
 from omnigraph.manifest.builder import next_version
 from omnigraph.manifest.logs import AUTHORED_MAX, RECORDS_BACK_MAX
 from omnigraph.store.faults import LoseBefore, Meanwhile
@@ -35,10 +35,10 @@ def texts(root: str) -> list[str]:
     return omnigraph.open(root).query(TEXTS).scalars()
 
 
-def write_many(root: str, count: int) -> None:
+def write_many(root: str, count: int, branch: str = "main") -> None:
     """So many commits of the branch, in one version."""
     core = omnigraph.open(root).core
-    head = core.head("main")
+    head = core.head(branch)
     first = head.version * 10_000
     drafts = [draft(first + number) for number in range(count)]
     put(core.store, next_version(head, drafts, now_us=core.clock.now_us(), nonce=f"{first:032x}"))
@@ -56,6 +56,21 @@ def test_a_key_that_was_just_made_up_is_not_looked_up(root: str) -> None:
     assert parts_read(root, None) == 0
     assert parts_read(root, FreshKey("made-up")) == 0
     assert parts_read(root, "given") >= 3
+
+
+def test_nor_is_it_on_a_branch_that_is_deleted(root: str) -> None:
+    graph = omnigraph.open(root)
+    graph.branches.create("b")
+    write_many(root, 600, "b")
+    graph.branches.delete("b")
+
+    def parts(key: str | None) -> int:
+        faulty = Faulty(root)
+        with pytest.raises(BranchNotFound):
+            faulty.graph.mutate(INSERT, t="x", branch="b", idempotency_key=key)
+        return faulty.store.count("read", key=LOG)
+
+    assert parts(None) == parts(FreshKey("made-up")) == 0 < parts("given")
 
 
 def test_a_made_up_key_is_stored_and_found_when_it_comes_back(root: str) -> None:

@@ -132,6 +132,18 @@ def test_a_write_is_refused_and_changes_nothing_that_stands_there(old: Old, name
         assert visible(old.root) == before
 
 
+def test_a_list_is_refused_where_a_copy_that_was_put_back_has_grown_as_long(old: Old) -> None:
+    put_back(old.root, old.copy)
+    other = omnigraph.open(old.root)
+    for code in ("X", "Y"):
+        add(other, code)
+    with pytest.raises(GraphReplaced):
+        old.graph.branches.list()
+    add(other, "Z")
+    with pytest.raises(GraphReplaced):
+        old.graph.branches.list()
+
+
 def visible(root: str) -> dict[str, bytes]:
     """What makes up a graph: tables that nothing refers to are inert."""
     return {key: data for key, data in objects(root).items() if key.startswith("__")}

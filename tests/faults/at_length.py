@@ -28,10 +28,12 @@ import random
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache
-from multiprocessing.pool import AsyncResult, Pool
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,8 @@ def _failing(found: Found) -> Iterator[None]:
         yield
     except AssertionError as violation:
         found.failures.append(str(violation))
+    except Exception:  # of the laboratory itself, or of a server it runs: the rest is run all the same
+        found.failures.append(traceback.format_exc())
 
 
 def _remove(root: str) -> None:
@@ -190,39 +194,51 @@ def _chunks(numbers: Sequence[int], size: int = _CHUNK) -> Iterator[Sequence[int
         yield numbers[start : start + size]
 
 
-def _pieces(pool: Pool, slow: Pool, share: float, seed: int, *, deep: bool) -> list[AsyncResult[Found]]:
+def _pieces(pool: Executor, slow: Executor, share: float, seed: int, *, deep: bool) -> list[Future[Found]]:
     """All that is to be done, begun. What waits more than it works, for answers and for servers, does so beside the rest."""
     from manifest.schedules import DEEPER, DEEPEST, SETTINGS
 
-    numbering = pool.apply_async(_numbers, (PAIRS, seed))
+    numbering = pool.submit(_numbers, PAIRS, seed)
     begun = [
-        slow.apply_async(run_s3, (math.ceil(S3 * share), 0, 0, seed)),
-        slow.apply_async(run_kills, (math.ceil(KILLS * share), seed)),
+        slow.submit(run_s3, math.ceil(S3 * share), 0, 0, seed),
+        slow.submit(run_kills, math.ceil(KILLS * share), seed),
     ]
     settings = [*(DEEPEST if deep else ()), *(DEEPER if deep or share == 1 else ()), *SETTINGS]
-    begun += [pool.apply_async(run_publication, (name,)) for name in settings]
-    numbers = numbering.get()
+    begun += [pool.submit(run_publication, name) for name in settings]
+    numbers = numbering.result()
     numbers = numbers[: math.ceil(len(numbers) * share)]
-    begun += [pool.apply_async(run_schedules, (chunk,)) for chunk in _chunks(numbers)]
+    begun += [pool.submit(run_schedules, chunk) for chunk in _chunks(numbers)]
     seeds = range(seed, seed + math.ceil(HISTORIES * share))
-    begun += [pool.apply_async(run_histories, (chunk,)) for chunk in _chunks(seeds, 10)]
+    begun += [pool.submit(run_histories, chunk) for chunk in _chunks(seeds, 10)]
     return begun
+
+
+def _workers(count: int, *, tasks: int) -> ProcessPoolExecutor:
+    """Processes that begin with nothing, each ended after so many pieces of work."""
+    context = mp.get_context("spawn")
+    return ProcessPoolExecutor(count, mp_context=context, initializer=_begin, max_tasks_per_child=tasks)
+
+
+def _outcome(piece: Future[Found]) -> Found:
+    try:
+        return piece.result()
+    except BrokenProcessPool:  # a crash of native code, or the system's killer: what it was doing was not judged
+        return Found(failures=["a piece of work was lost: a process that ran some of it died"])
 
 
 def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
     """Everything, or so much of every part."""
     began = reported = time.monotonic()
     found = Found()
-    context = mp.get_context("spawn")
     _say("counting what there is to run ...")
-    with context.Pool(jobs, _begin, maxtasksperchild=64) as pool, context.Pool(2, _begin, maxtasksperchild=1) as slow:
+    with _workers(jobs, tasks=64) as pool, _workers(2, tasks=1) as slow:
         waiting = _pieces(pool, slow, share, seed, deep=deep)
         _say(f"{len(waiting)} pieces of work begin")
         while waiting:
-            ready = [each for each in waiting if each.ready()]
-            waiting = [each for each in waiting if not each.ready()]
+            ready = [each for each in waiting if each.done()]
+            waiting = [each for each in waiting if not each.done()]
             for result in ready:
-                part = result.get()
+                part = _outcome(result)
                 _shown(part.failures[:_FAILURES_SHOWN])
                 found.add(part)
             if time.monotonic() - reported > _REPORT_SECONDS:

@@ -26,5 +26,22 @@ def test_a_planted_bug_is_caught_by_its_schedule(folder: str, bug: Bug) -> None:
     schedules.run(schedule, folder)
 
 
-def test_ten_beliefs_and_more_are_held_against_the_laboratory() -> None:
-    assert len({bug.belief for bug in BUGS}) == len(BUGS) >= 14
+OF_THE_TASK = (
+    "'exists' means one's own, without a look at what is there",
+    "a time-out is a loss",
+    "each re-issue may have an id of its own",
+    "a write may be acknowledged before its request is sent",
+    "what was staged for a write of unknown outcome may be tidied away",
+    "'created' is believed after a long sleep",
+    "another's nonce is believed after a long sleep",
+    "a version met by a read-back is the head, after a long sleep too",
+    "a key stands in the newest version or nowhere",
+    "an answer may be given after the fence has closed",
+)
+"""The ten deliberate bugs without which the laboratory would prove little."""
+
+
+def test_the_ten_bugs_are_planted_and_more_besides() -> None:
+    beliefs = [bug.belief for bug in BUGS]
+    assert len(set(beliefs)) == len(beliefs) > len(OF_THE_TASK)
+    assert set(OF_THE_TASK) <= set(beliefs)

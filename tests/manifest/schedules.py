@@ -126,11 +126,16 @@ SETTINGS = {
 DEEPER = {
     setting.name: setting
     for setting in (
-        Setting("asleep-deeper", writers=1, faults_max=3, sleeps=ASLEEP, crash=False, create_faults=ODD),
         Setting("three-writers-deeper", writers=3, faults_max=2, rebases_max=0, crash=False, create_faults=ODD),
     )
 }
-DEEPEST = {setting.name: setting for setting in (Setting("two-writers-deeper", writers=2, faults_max=3, fence=True),)}
+DEEPEST = {
+    setting.name: setting
+    for setting in (
+        Setting("asleep-deeper", writers=1, faults_max=3, sleeps=ASLEEP, crash=False, create_faults=ODD),
+        Setting("two-writers-deeper", writers=2, faults_max=3, fence=True),
+    )
+}
 EVERY_SETTING = {**SETTINGS, **DEEPER, **DEEPEST}
 
 

@@ -24,6 +24,7 @@ except ValueError as error:
     logging.getLogger("uvicorn.error").error("Exception in ASGI application", exc_info=error)
     logging.getLogger("asyncio").error("future: <Task exception=ValueError('s3://hunter2')>", exc_info=error)
 logging.getLogger("uvicorn.error").info("chatter")
+logging.getLogger("odd").log(35, "of a level of its own")
 import structlog
 structlog.get_logger("omnigraph").warning("request", req="a\\nb\\x1b[31m")
 """
@@ -37,7 +38,8 @@ def printed(form: str) -> list[str]:
 
 
 def test_lines_of_libraries_tell_where_and_not_what() -> None:
-    uvicorn, asyncio, ours = map(json.loads, printed("json"))
+    uvicorn, asyncio, odd, ours = map(json.loads, printed("json"))
+    assert (odd["level"], odd["source"]) == ("warn", "odd")
     assert (uvicorn["event"], uvicorn["level"]) == ("Exception in ASGI application", "error")
     assert (asyncio["event"], asyncio["source"]) == ("a library reports", "asyncio")
     for line in (uvicorn, asyncio):
@@ -52,8 +54,8 @@ def test_lines_of_libraries_tell_where_and_not_what() -> None:
 
 def test_text_for_people_escapes_what_a_terminal_would_obey() -> None:
     lines = printed("text")
-    assert len(lines) == 3
-    assert "\\x1b[31m" in lines[2]
+    assert len(lines) == 4
+    assert "\\x1b[31m" in lines[3]
     assert "hunter2" not in "".join(lines)
 
 

@@ -245,3 +245,17 @@ def test_on_a_disk_too(tmp_path: Any) -> None:
 def test_the_refusal_says_that_nothing_was_sent_and_who_must_act() -> None:
     error = key_outcome_unknown("ledger")
     assert (error.code, error.status, error.retry, error.effects) == ("key_outcome_unknown", 503, "recover", "none")
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_fault_of_ours_poisons_a_key_only_once_a_request_is_under_way(root: Root, sent: bool) -> None:
+    def broken(*given: Any, **fields: Any) -> Any:
+        raise RuntimeError
+
+    root.keys = ReusedKeys(root.store, root.poisoned, clock=root.clock, may_write=(lambda: True) if sent else broken)
+    if sent:
+        root.store.create = root.store.replace = broken  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        root.write()
+    assert (KEY in root.poisoned) is sent
+    assert len(root.told) == int(sent)

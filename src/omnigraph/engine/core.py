@@ -18,7 +18,7 @@ from omnigraph.engine.lanes import Lanes, Ticket
 from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.schemas import SchemaStore
 from omnigraph.engine.settings import RequestSettings
-from omnigraph.errors import BranchNotFound, OmnigraphError
+from omnigraph.errors import BranchNotFound, FormatMismatch, OmnigraphError, StorageFailure
 from omnigraph.lang.query.faults import nearest_name
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.failures import reading
@@ -134,7 +134,10 @@ class GraphCore:
     def branch_names(self) -> list[str]:
         """Names of branches, some of them perhaps deleted: from memory in the owner, else by one LIST. Raises StorageFailure."""
         if self.owner:
-            return [head.branch for head in self.heads.live()]
+            try:
+                return [head.branch for head in self.heads.live()]
+            except (StorageFailure, FormatMismatch):
+                pass  # one of them is damaged; of names alone the folders tell
         with reading("the list of branches"):
             folders = self.store.list_folders(MANIFESTS)
         return [name for folder in folders if (name := folder_branch(folder)) is not None]

@@ -221,10 +221,19 @@ class Heads:
 
     def _check_listed(self, found: BranchList, known: Iterable[KnownHead]) -> None:
         """Raises GraphReplaced if a head that was known before the listing began is neither in it nor in storage."""
-        listed = {head.branch: head.version for head in found.heads}
+        listed = {head.branch: head for head in found.heads}
         for head in known:
-            shown = branch_folder(head.branch) in found.folders
-            if shown and listed.get(head.branch, head.version) >= head.version:
+            shown = listed.get(head.branch)
+            if branch_folder(head.branch) in found.folders and (shown is None or _may_follow(shown, head)):
                 continue
             if seen_again(self._store, head, clock=self._clock) is None:
                 raise graph_replaced(head.branch)
+
+
+def _may_follow(shown: KnownHead, known: KnownHead) -> bool:
+    """Whether a listed head may be the known one or stand above it; a copy that was put back may have grown as long."""
+    if shown.version == known.version:
+        return shown.sha256 == known.sha256
+    if shown.version == known.version + 1:
+        return shown.manifest.base == known.as_base
+    return shown.version > known.version

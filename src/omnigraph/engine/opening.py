@@ -199,9 +199,8 @@ def _identity(store: Store, clock: Clock) -> str:
         if isinstance(outcome, Created):
             return graph_id
         if isinstance(outcome, Refused) and not doubt:
-            raise StorageFailure(
-                "The store refused to make a graph here.", cls=outcome.cls, phase=StoragePhase.PUBLISH, effects="none"
-            )
+            what = "refused to make a graph here" if outcome.sent else "could not be reached; no graph was made"
+            raise StorageFailure(f"The store {what}.", cls=outcome.cls, phase=StoragePhase.PUBLISH, effects="none")
         found = None if isinstance(outcome, Unknown) else _identity_met(store)
         if found is not None:
             return found

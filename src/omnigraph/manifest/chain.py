@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -27,6 +26,7 @@ from omnigraph.manifest import keys
 from omnigraph.manifest.codec import branch_in, damaged_version, digest, from_bytes, graph_replaced
 from omnigraph.manifest.failures import read_failure, reading
 from omnigraph.manifest.model import Base, Manifest
+from omnigraph.side_by_side import side_by_side
 from omnigraph.store.base import ObjectInfo, Store, StoredObject, StoreError
 
 _T = TypeVar("_T")
@@ -199,11 +199,7 @@ def _branches_listed(store: Store, asked_at: float, clock: Clock, graph: str | N
     def read(entry: _Newest) -> HeadState | StorageFailure | FormatMismatch:
         return _read_listed(store, entry, asked_at, clock, graph)
 
-    if len(unmarked) <= 1:
-        answers = [read(entry) for entry in unmarked]
-    else:
-        with ThreadPoolExecutor(min(len(unmarked), _READS_AT_A_TIME), thread_name_prefix="branches") as pool:
-            answers = list(pool.map(read, unmarked))
+    answers = side_by_side(read, unmarked, at_most=_READS_AT_A_TIME, name="branches")
     heads = [answer for answer in answers if isinstance(answer, KnownHead) and answer.live]
     heads.sort(key=lambda head: (head.branch != "main", head.branch.encode()))
     damaged = tuple(answer for answer in answers if isinstance(answer, (StorageFailure, FormatMismatch)))

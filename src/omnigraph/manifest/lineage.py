@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -21,6 +20,7 @@ from omnigraph.manifest.failures import reading
 from omnigraph.manifest.ids import CommitId
 from omnigraph.manifest.keys import segment_key
 from omnigraph.manifest.model import Commit, Lineage, SegmentRef
+from omnigraph.side_by_side import side_by_side
 from omnigraph.store.base import Store
 
 WINDOW_MIN = 64
@@ -119,10 +119,7 @@ class LogReader:
         """The records of several segments, in the order asked, read in parallel."""
         with self._lock:
             missing = sum(ref.sha256 not in self._kept for ref in refs)
-        if missing <= 1:
-            return [self.segment(ref) for ref in refs]
-        with ThreadPoolExecutor(min(missing, _READS_AT_A_TIME), thread_name_prefix="lineage") as pool:
-            return list(pool.map(self.segment, refs))
+        return side_by_side(self.segment, refs, at_most=min(max(missing, 1), _READS_AT_A_TIME), name="lineage")
 
     def newest(self, lineage: Lineage, count: int) -> tuple[Commit, ...]:
         """The newest `count` records (all, if there are fewer), oldest of them first."""

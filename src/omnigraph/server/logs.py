@@ -22,6 +22,7 @@ from omnigraph.server.frames import frames_of
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
 _PATIENCE_MS = 100
+_STANDARD = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)  # all that structlog knows
 
 
 def configure_logs(form: str | None, level: str) -> None:
@@ -97,4 +98,5 @@ class _Forwarding(logging.Handler):
         fields = {} if error is None else frames_of(error)
         # Other libraries' messages quote what they meet; uvicorn's formats are its own text.
         event = str(record.msg).strip() if record.name.startswith("uvicorn") else "a library reports"
-        structlog.get_logger(record.name).log(record.levelno, event, source=record.name, **fields)
+        level = max((each for each in _STANDARD if each <= record.levelno), default=logging.DEBUG)
+        structlog.get_logger(record.name).log(level, event, source=record.name, **fields)

@@ -233,10 +233,18 @@ class ReusedKeys:
         with turn:
             if key in self._poisoned:
                 return Poisoned()
+            sent = False
+
+            def sending() -> CreateOutcome | ReplaceOutcome:
+                nonlocal sent
+                sent = True
+                return send()
+
             try:
-                outcome = self._driven(steps(data, etag=etag), key, send)
-            except BaseException:  # interrupted, or a fault of ours: nobody saw how the request ended
-                self._poisoned.add(key, kind, StorageClass.SERVER_ERROR)
+                outcome = self._driven(steps(data, etag=etag), key, sending)
+            except BaseException:  # interrupted, or a fault of ours: nobody saw how a request ended, if one was sent
+                if sent:
+                    self._poisoned.add(key, kind, StorageClass.SERVER_ERROR)
                 raise
             if isinstance(outcome, Undecided):
                 self._poisoned.add(key, kind, outcome.cls)

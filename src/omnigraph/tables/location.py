@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from omnigraph.errors import StorageFailure, StoragePhase
+from omnigraph.side_by_side import side_by_side
 from omnigraph.store.base import Store, StoreError
 
 _REQUESTS_AT_ONCE = 16
@@ -44,9 +44,7 @@ class Location:
         """
         if self.local_path is not None or len(requests) < 2:
             return [request() for request in requests]
-        with ThreadPoolExecutor(min(len(requests), _REQUESTS_AT_ONCE)) as pool:
-            running = [pool.submit(request) for request in requests]
-        return [each.result() for each in running]
+        return side_by_side(lambda request: request(), requests, at_most=_REQUESTS_AT_ONCE, name="tables")
 
     def _put_object(self, key: str, data: bytes) -> None:
         try:

@@ -34,7 +34,11 @@ def sync(tables: TableStore, committed: Iterable[Committed]) -> None:
     with storage_failures(StoragePhase.STAGE):
         paths = [os.path.join(root, path) for path in (*files, *folders)]
         # side by side, since waiting for a disk is what takes the time and one flush serves them all
-        list(_disk_threads().map(fsync, paths))
+        try:
+            list(_disk_threads().map(fsync, paths))
+        except RuntimeError:  # no thread is to be had
+            for each in paths:
+                fsync(each)
     tables.note_synced(folders)
 
 

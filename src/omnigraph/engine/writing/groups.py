@@ -9,6 +9,7 @@ settled: its writer waits on another thread.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Sequence
 
 from omnigraph.ambient import random_hex
@@ -232,7 +233,8 @@ def _growth(entry: Entry) -> int:
     commits with the names of its files.
     """
     ids = entry.plan.ids if entry.request.idempotency is not None else ()
-    record = _RECORD_BYTES + 6 * len(entry.request.message or "") + sum(len(each.encode()) + 4 for each in ids)
+    free = len(entry.request.message or "") + len(entry.request.actor or "")  # what is escaped takes six bytes at most
+    record = _RECORD_BYTES + 6 * free + sum(len(json.dumps(each, ensure_ascii=False).encode()) + 2 for each in ids)
     types = sum(_TYPE_BYTES + len(change.entity.name) for change in entry.plan.changes)
     files = sum(len(name) + 4 for each in entry.staged.types for name in each.staged.files)
     return 2 * (record + types) + files

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 
@@ -16,14 +14,13 @@ from omnigraph.engine.plan import TypeChange, WritePlan
 from omnigraph.manifest.chain import HeadState, KnownHead
 from omnigraph.manifest.model import Manifest, Touch, TypeEntry, content_label
 from omnigraph.query.residency import RowDelta
+from omnigraph.side_by_side import side_by_side
 from omnigraph.tables.columns import table_schema
 from omnigraph.tables.stage import Committed, RowChange, Staged, commit, stage
 from omnigraph.tables.sync import sync
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
-
 _CONCURRENCY = 8
+_THREADS = "omnigraph-stage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def stage_plan(
         )
         return StagedType(change, staged)
 
-    return StagedPlan(plan, tuple(_side_by_side(one, plan.changes)))
+    return StagedPlan(plan, tuple(side_by_side(one, plan.changes, at_most=_CONCURRENCY, name=_THREADS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +128,7 @@ def commit_together(
         first, *more = [each.staged for each in shares]
         return CommittedType(tuple(shares), commit(core.tables, first, onto, label=label, more=more))
 
-    committed = tuple(_side_by_side(one, by_type.values()))
+    committed = tuple(side_by_side(one, by_type.values(), at_most=_CONCURRENCY, name=_THREADS))
     sync(core.tables, tuple(each.committed for each in committed))
     for each in committed:
         entity, done = each.shares[0].change.entity, each.committed
@@ -169,12 +166,3 @@ def _entries(base: HeadState, entries: Mapping[str, TypeEntry] | None) -> Mappin
     if entries is not None:
         return entries
     return base.manifest.types if isinstance(base, KnownHead) else {}
-
-
-def _side_by_side(work: Callable[[_T], _R], items: Iterable[_T]) -> list[_R]:
-    """Results in order. All of them have ended before an error of one is raised."""
-    todo = list(items)
-    if len(todo) <= 1:
-        return [work(item) for item in todo]
-    with ThreadPoolExecutor(min(len(todo), _CONCURRENCY), thread_name_prefix="omnigraph-stage") as pool:
-        return list(pool.map(work, todo))

@@ -44,10 +44,12 @@ _ATTEMPTS_BESIDE_OTHERS = 4
 def write(core: GraphCore, request: WriteRequest) -> Written:
     """Run one write to its end. Raises every typed error of the write path; what is known is in its `effects`."""
     with core.writing(request.branch, alone=request.if_commit is not None) as ticket:
+        writing = _Writing(core, request, ticket)
         try:
-            return _Writing(core, request, ticket).run()
+            return writing.run()
         except BranchNotFound:
-            ended = find_ended_replay(core, request.branch, request.idempotency)
+            unused = request.key_is_new and not writing.staged  # nobody can have used it, not even this write
+            ended = None if unused else find_ended_replay(core, request.branch, request.idempotency)
             if ended is None:
                 raise
             return Written(ended.commit, ended.manifest, None, replayed=True)
@@ -73,6 +75,7 @@ class _Writing:
         self._request = request
         self._ticket = ticket
         self._attempt = 0
+        self.staged = False
 
     def run(self) -> Written:
         core, request = self._core, self._request
@@ -110,6 +113,7 @@ class _Writing:
     def _publish(self, head: KnownHead, plan: WritePlan, captured_at: float) -> Written | None:
         """Stage and publish; None if the plan must be made again on the head as it is now."""
         core = self._core
+        self.staged = True
         entry = Entry(core, self._request, head, plan, stage_plan(core, head, plan), captured_at)
         self._ticket.publish(entry, publish_together)
         match entry.result:
