@@ -71,9 +71,9 @@ def judge(graph: Graph, step: Step) -> None:
             left = iter(rows)
             assert all(row in left for row in step.rows), rows
         case "json":
-            assert b"".join(
-                ndjson(done.table, Spelling(int64_as_text=done.int64_as_text))
-            ).decode().splitlines() == list(step.below)
+            spelling = Spelling(int64_as_text=done.int64_as_text)
+            text = b"".join(ndjson(done.table, spelling)).decode()
+            assert text == "".join(f"{line}\n" for line in step.below)
         case "columns":
             assert answer["columns"] == json.loads("".join(step.below))
 
