@@ -122,7 +122,7 @@ def _step(lines: list[str], asked: str, below: tuple[str, ...]) -> Step:
     if lines[0].startswith("load "):
         mode = lines.pop(0).removeprefix("load ")
     text = "\n".join(lines)
-    if mode is None and not _WHOLE.match(text.lstrip()):
+    if mode is None and not _WHOLE.match(text.lstrip("\ufeff \n")):
         text = f"query q() {{ {text} }}"
     wanted, _, argument = asked.partition(" ")
     return Step(text, wanted, argument, below, params, mode, branch)  # type: ignore[arg-type]
