@@ -5,19 +5,22 @@
     = rows
     {"a.title":"Corvo"}
 
-A file begins with `graph NAME`, which names `tests/data/NAME.pg` and `NAME.jsonl`; each case starts from that state. A case
-is one step or several. A step is the text of a query, mutation, statement or load and, below it, the line that begins with
+A file begins with `graph NAME`, which names `tests/data/NAME.pg` and `NAME.jsonl`; each case starts from that state, or from
+that of another graph if its own first line says so. A case is one step or several. A step is the text of a query, mutation, statement or load and, below it, the line that begins with
 `=` and what it asks for:
 
     = rows            exactly these rows, one JSON object to a line, in any order
     = ordered         these rows in this order
     = some N          N rows, each one of these and none twice
+    = among           these rows, in this order, others before, between and behind them
+    = json            the rows as they are spelled in JSON, in this order
     = columns         the names of the columns, a JSON array
     = receipt         fields that the receipt has, a JSON object
     = code T41        refused with this code; below it perhaps `at` and the text at fault, `fix` and the text of the fix
 
 A text without `query`, `branch`, `set`, `show` or `explain` in front is the body of a read. `params {…}` above a text gives
-its parameters; a step that begins with `load MODE` holds records. Lines that begin with `#` are remarks.
+its parameters; a step that begins with `load MODE` holds records. `on BRANCH` above all that names another branch than the
+case's own. Lines that begin with `#` are remarks.
 """
 
 from __future__ import annotations
@@ -31,16 +34,16 @@ from typing import Any, Literal
 
 from support.cases import read_cases
 
-Wanted = Literal["rows", "ordered", "some", "columns", "receipt", "code"]
+Wanted = Literal["rows", "ordered", "some", "among", "json", "columns", "receipt", "code"]
 
-_WANTED = re.compile(r"= (rows|ordered|some \d+|columns|receipt|code \S+)")
+_WANTED = re.compile(r"= (rows|ordered|some \d+|among|json|columns|receipt|code \S+)")
 _WHOLE = re.compile(r"(query|branch|set|reset|show|explain)\b")
 _WRITES = re.compile(r"\{\s*(insert|update|delete)\b|^branch (create|delete|merge)\b")
 
 
 @dataclass(frozen=True)
 class Step:
-    """`mode` is that of a load, whose records are `text`."""
+    """`mode` is that of a load, whose records are `text`; `branch` is None for the case's own."""
 
     text: str
     wanted: Wanted
@@ -48,6 +51,7 @@ class Step:
     below: tuple[str, ...] = ()
     params: dict[str, Any] = field(default_factory=dict[str, Any])
     mode: str | None = None
+    branch: str | None = None
 
     @property
     def writes(self) -> bool:
@@ -83,7 +87,8 @@ def cases_of(folder: Path) -> Iterator[LogicCase]:
         graph = next(line.removeprefix("graph ") for line in head.splitlines() if line.startswith("graph "))
         for case in read_cases(path):
             lines = [line for line in case.body.split("\n") if not line.startswith("#")]
-            yield LogicCase(path.stem, case.title, graph, tuple(_steps(lines, f"{path.name}: {case.title}")))
+            own = lines.pop(0).removeprefix("graph ") if lines[0].startswith("graph ") else graph
+            yield LogicCase(path.stem, case.title, own, tuple(_steps(lines, f"{path.name}: {case.title}")))
 
 
 def _steps(lines: list[str], where: str) -> Iterator[Step]:
@@ -109,13 +114,15 @@ def _steps(lines: list[str], where: str) -> Iterator[Step]:
 def _step(lines: list[str], asked: str, below: tuple[str, ...]) -> Step:
     lines = [line for line in lines if line.strip()]
     params: dict[str, Any] = {}
-    mode = None
+    mode = branch = None
+    if lines[0].startswith("on "):
+        branch = lines.pop(0).removeprefix("on ")
     if lines[0].startswith("params "):
         params = json.loads(lines.pop(0).removeprefix("params "))
     if lines[0].startswith("load "):
         mode = lines.pop(0).removeprefix("load ")
     text = "\n".join(lines)
-    if mode is None and not _WHOLE.match(text.lstrip()):
+    if mode is None and not _WHOLE.match(text.lstrip("\ufeff \n")):
         text = f"query q() {{ {text} }}"
     wanted, _, argument = asked.partition(" ")
-    return Step(text, wanted, argument, below, params, mode)  # type: ignore[arg-type]
+    return Step(text, wanted, argument, below, params, mode, branch)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from conformance.steps import LogicCase, Step, cases_of, spelled
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import OmnigraphError
 from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.query.encode import Spelling, ndjson
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
@@ -38,7 +39,7 @@ def test_a_case_comes_out_as_it_says(graphs: dict[str, Graph], case: LogicCase) 
         graph.branches.create(branch)
         graph = graph.on(branch)
     for step in case.steps:
-        judge(graph, step)
+        judge(graph if step.branch is None else graph.on(step.branch), step)
 
 
 def judge(graph: Graph, step: Step) -> None:
@@ -66,13 +67,20 @@ def judge(graph: Graph, step: Step) -> None:
             left = list(step.rows)
             for row in rows:
                 left.remove(row)
+        case "among":
+            left = iter(rows)
+            assert all(row in left for row in step.rows), rows
+        case "json":
+            spelling = Spelling(int64_as_text=done.int64_as_text)
+            text = b"".join(ndjson(done.table, spelling)).decode()
+            assert text == "".join(f"{line}\n" for line in step.below)
         case "columns":
             assert answer["columns"] == json.loads("".join(step.below))
 
 
 def take(graph: Graph, step: Step) -> Any:
     if step.mode is not None:
-        return graph.load([json.loads(line) for line in step.text.splitlines()], mode=step.mode)  # type: ignore[arg-type]
+        return graph.load(step.text.encode(), mode=step.mode)  # type: ignore[arg-type]
     if step.writes:
         return graph.mutate(step.text, step.params, door="json")
     return graph.query(step.text, step.params, door="json")
