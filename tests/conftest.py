@@ -18,7 +18,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
 
 
 @pytest.fixture(autouse=True)
-def _logs_as_they_were() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+def _logs_as_they_were() -> Iterator[None]:
     """Who captures lines leaves the library configured, and then its lines go to standard output."""
     before = structlog.is_configured()
     yield

@@ -87,7 +87,7 @@ class Client:
         except OutcomeUnknown as error:
             self._told.unknown[line] = str(error.graph_commit_id)
         except OmnigraphError as error:
-            self._told.refused[line] = error.effects
+            self._told.refused[line] = str(error.effects)
         else:
             assert result.commit is not None
             self._told.acknowledged[line] = result.commit.graph_commit_id

@@ -135,7 +135,7 @@ def test_what_a_commit_is_said_to_add_is_no_less_than_it_adds_its_files_included
     monkeypatch.setattr(groups, "_growth", growth)
     faulty = Faulty(root)
     message, ids = given.get("message"), given.get("ids", "P")
-    graph = Graph(replace(faulty.graph._context, actor=given.get("actor")))  # pyright: ignore[reportPrivateUsage]
+    graph = Graph(replace(faulty.graph._context, actor=given.get("actor")))
     writes = [
         lambda n=n: graph.mutate(INSERT, c=f"{ids}{n}", message=message, idempotency_key=f"k{n}") for n in range(5)
     ]

@@ -157,7 +157,8 @@ def test_a_mutation_takes_settings_and_is_no_place_for_show(uri: str) -> None:
 
 
 def test_show_takes_no_company(uri: str) -> None:
-    for given in ({"n": 1}, {"branch": "main"}, {"query_name": "q"}):
+    company: list[dict[str, Any]] = [{"n": 1}, {"branch": "main"}, {"query_name": "q"}]
+    for given in company:
         with pytest.raises(InvalidRequest, match="A `show` statement takes no"):
             omnigraph.open(uri).query("show all", **given)
 

@@ -254,7 +254,7 @@ def test_a_fault_of_ours_poisons_a_key_only_once_a_request_is_under_way(root: Ro
 
     root.keys = ReusedKeys(root.store, root.poisoned, clock=root.clock, may_write=(lambda: True) if sent else broken)
     if sent:
-        root.store.create = root.store.replace = broken  # type: ignore[method-assign]
+        root.store.create = root.store.replace = broken
     with pytest.raises(RuntimeError):
         root.write()
     assert (KEY in root.poisoned) is sent
