@@ -26,3 +26,14 @@ class OutcomeLike(Protocol):
     def outcome(self) -> Literal["published", "superseded", "undetermined"]: ...
 
     def to_dict(self) -> dict[str, Any]: ...
+
+
+def idempotency_details(
+    key: str | None, *, graph_commit_id: str | None = None, created_at: int | None = None
+) -> dict[str, object]:
+    """The object `idempotency` of an error: the caller's own words, and what they were used for first, where known."""
+    return {
+        "key": None if key is None else str(key),
+        "graph_commit_id": graph_commit_id,
+        "created_at": created_at,
+    }

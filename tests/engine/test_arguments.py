@@ -168,11 +168,12 @@ def test_a_condition_that_no_head_can_ever_be_is_a_mistake_and_no_race_that_was_
         graph.mutate(ADD, if_commit="main@9-0011223344556677")
 
 
-def test_settings_of_a_mutation_are_not_available(graph: Graph) -> None:
+def test_settings_of_a_mutation_are_checked_like_those_of_a_read(graph: Graph) -> None:
     for text in (ADD, "branch create b from main"):
-        with pytest.raises(NotAvailable, match="Settings"):
-            graph.mutate(text, settings={"traversal": "auto"})
-    assert graph.mutate(ADD, settings={}).commit is not None
+        with pytest.raises(InvalidRequest, match="no setting 'speed'") as caught:
+            graph.mutate(text, settings={"speed": 1})
+        assert (caught.value.code, caught.value.effects) == ("invalid_setting", "none")
+    assert graph.mutate(ADD, settings={"traversal": "auto"}).commit is not None
 
 
 def test_reading_by_version_is_not_available_unless_that_is_a_parameter(graph: Graph) -> None:

@@ -88,7 +88,7 @@ def test_a_graph_that_is_damaged_blocks_itself_alone(folder: Path) -> None:
         assert server.insert("A").status_code == 200
         assert server.stopped() == 0
     [blocked] = [event for event in server.events() if event["event"] == "graph blocked"]
-    assert (blocked["code"], blocked["detail"]["class"]) == ("storage_failure", "corrupt")
+    assert (blocked["failure"], blocked["detail"]["class"]) == ("storage_failure", "corrupt")
     assert str(folder) not in str(blocked)
 
 

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 
 from omnigraph.ambient import Clock
 from omnigraph.engine.logs import log_event
-from omnigraph.engine.writing.replay import idempotency_details
+from omnigraph.error_parts import idempotency_details
 from omnigraph.errors import Busy, Conflict
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import ServerLimits

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from omnigraph.ambient import random_hex
 from omnigraph.engine.arguments import check_text
 from omnigraph.engine.core import GraphCore
+from omnigraph.error_parts import idempotency_details
 from omnigraph.errors import IdempotencyKeyReused, InvalidRequest
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.logs import find_key
@@ -105,17 +106,6 @@ def key_reused(key: str | None, commit: Commit | None, created: CreatedFrom | No
         detail_key="idempotency",
         details=details,
     )
-
-
-def idempotency_details(
-    key: str | None, *, graph_commit_id: str | None = None, created_at: int | None = None
-) -> dict[str, object]:
-    """The object `idempotency` of an error: the caller's own words, and what they were used for first, where known."""
-    return {
-        "key": None if key is None else str(key),
-        "graph_commit_id": graph_commit_id,
-        "created_at": created_at,
-    }
 
 
 @dataclass(frozen=True, slots=True)
