@@ -28,9 +28,15 @@ def side_by_side(work: Callable[[T], R], items: Iterable[T], *, at_most: int, na
             started.append(each)
     except RuntimeError:  # no more threads are to be had
         pass
-    run.take()
-    for each in started:
-        each.join()
+    try:
+        run.take()
+        for each in started:
+            each.join()
+    except BaseException:  # interrupted between two items, or while the others ended
+        run.begin_nothing_more()
+        for each in started:
+            each.join()
+        raise
     for place in sorted(run.errors):
         raise run.errors[place]
     return [run.results[place] for place in range(len(run.items))]
@@ -58,5 +64,8 @@ class _Run(Generic[T, R]):
             except BaseException as error:  # told by the thread that asked, once all have ended
                 self.errors[place] = error
                 if not isinstance(error, Exception):
-                    with self._lock:
-                        self._next = len(self.items)
+                    self.begin_nothing_more()
+
+    def begin_nothing_more(self) -> None:
+        with self._lock:
+            self._next = len(self.items)

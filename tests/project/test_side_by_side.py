@@ -68,3 +68,29 @@ def test_after_an_interrupt_nothing_more_is_begun() -> None:
     with pytest.raises(KeyboardInterrupt):
         side_by_side(work, range(9), at_most=1, name="t")
     assert begun == [0]
+
+
+def test_an_interrupt_of_the_caller_alone_waits_for_the_others_and_begins_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one does that arrives while it waits for them."""
+    caller, taken, ended = threading.current_thread(), threading.Event(), list[int]()
+    join, interrupts = threading.Thread.join, iter([KeyboardInterrupt])
+
+    def work(item: int) -> None:
+        if threading.current_thread() is caller:
+            taken.set()
+            return
+        taken.wait(timeout=30)
+        threading.Event().wait(0.1)
+        ended.append(item)
+
+    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
+        for each in interrupts:
+            raise each
+        join(self, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(work, range(2), at_most=2, name="t")
+    assert len(ended) == 1
