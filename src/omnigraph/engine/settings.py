@@ -18,12 +18,9 @@ from omnigraph.query.limits import QuerySettings, Traversal, variable_of
 
 Origin = Literal["default", "env", "request", "file"]
 
+_OF_A_RUN = QuerySettings()
 _DEFAULTS: dict[str, int | str] = {
-    "traversal": "auto",
-    "traversal_work_limit": 100_000_000,
-    "query_timeout_ms": 60_000,
-    "max_result_rows": 1_000_000,
-    "int64_json": "number",
+    name: "number" if name == "int64_json" else getattr(_OF_A_RUN, name) for name in AVAILABLE
 }
 _LIMITS = ("traversal_work_limit", "query_timeout_ms", "max_result_rows")
 _DIGITS_MAX = 19

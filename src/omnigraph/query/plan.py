@@ -15,7 +15,6 @@ from omnigraph.lang.query.typed import (
     And,
     Block,
     Compare,
-    Constant,
     Expr,
     Hop,
     InList,
@@ -23,7 +22,6 @@ from omnigraph.lang.query.typed import (
     ListOf,
     NodeRef,
     Not,
-    Now,
     Or,
     Param,
     Pattern,
@@ -71,6 +69,11 @@ class NodeTests:
     type_name: str
     filters: tuple[Expr, ...] = ()
     lookup: Lookup | None = None
+
+    @property
+    def conjuncts(self) -> tuple[Expr, ...]:
+        """What is asked of the node, the look-up written out again."""
+        return self.filters if self.lookup is None else (*self.lookup.implied, *self.filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +147,16 @@ def read_by(step: Step) -> frozenset[str]:
 
 def variables(expr: Expr) -> frozenset[str]:
     """The pattern variables that an expression reads."""
-    match expr:
-        case Constant() | Param() | Now() | ListOf():
-            return frozenset()
-        case PropertyRef() | SystemRef() | NodeRef():
-            return frozenset((expr.var,))
-        case Compare() | And() | Or():
-            return variables(expr.left) | variables(expr.right)
-        case Not() | IsNull():
-            return variables(expr.operand)
-        case InList():
-            return variables(expr.item) | variables(expr.items)
-        case TextTest():
-            return variables(expr.text) | variables(expr.part)
-        case Aggregate():
-            return variables(expr.argument)
+    return frozenset(part.var for part in parts(expr) if isinstance(part, PropertyRef | SystemRef | NodeRef))
+
+
+def parts(*exprs: Expr) -> Iterator[Expr]:
+    """Expressions and everything that they are made of."""
+    pending = list(exprs)
+    while pending:
+        expr = pending.pop()
+        yield expr
+        pending += _operands(expr)
 
 
 def expressions(query: ReadQuery) -> Iterator[Expr]:
@@ -173,14 +171,10 @@ def expressions(query: ReadQuery) -> Iterator[Expr]:
             exprs += [each for each in (block.argument, block.right) if each is not None]
     if isinstance(query.limit, Param):
         exprs.append(query.limit)
-    while exprs:
-        expr = exprs.pop()
-        yield expr
-        exprs += operands(expr)
+    yield from parts(*exprs)
 
 
-def operands(expr: Expr) -> tuple[Expr, ...]:
-    """What an expression is made of, itself apart."""
+def _operands(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case Compare() | And() | Or():
             return expr.left, expr.right

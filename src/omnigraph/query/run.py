@@ -214,9 +214,8 @@ class _Run:
         for key in self.query.order:
             place = key.item if key.item is not None else items.index(key.expr)
             keys.append(self._group_sort_key(items[place], values[place], heads, key.descending))
-        for expr, value in zip(items, values, strict=True):
-            if not isinstance(expr, Aggregate):
-                keys.append(self._group_sort_key(expr, value, heads, descending=False))
+        for tie in shown_ties(self.query):
+            keys.append(self._group_sort_key(tie, values[items.index(tie)], heads, descending=False))
         return (self.tail or choose_tail(groups, len(keys), self.limit)).order(groups, keys, self.limit)
 
     def _group_sort_key(self, expr: Expr, value: pa.Array, heads: AssignmentColumns, descending: bool) -> SortKey:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from omnigraph.lang.lexical import string_literal
+from omnigraph.lang.query.brackets import AND, ATOM, NOT, OR, TEST, within
 from omnigraph.lang.query.syntax import (
     RESERVED,
     BareName,
@@ -59,9 +60,6 @@ from omnigraph.lang.query.syntax import (
 )
 from omnigraph.lang.values import float_text
 
-# How tightly an expression holds together; an operand looser than its place asks for is put in parentheses.
-_OR, _AND, _NOT, _TEST, _ATOM = range(1, 6)
-
 _NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
 
 
@@ -102,35 +100,30 @@ def _joined(node: Expression, parts: list[tuple[str, int]], sigil: str) -> tuple
     """The text of a node and how tightly it holds, given those of its operands."""
     match node:
         case Disjunction():
-            return " or ".join(_chained(parts, _OR, _AND)), _OR
+            return " or ".join(_chained(parts, OR, AND)), OR
         case Conjunction():
-            return " and ".join(_chained(parts, _AND, _NOT)), _AND
+            return " and ".join(_chained(parts, AND, NOT)), AND
         case Negation(times=times):
-            return "not " * times + _within(parts[0], _NOT), _NOT
+            return "not " * times + within(parts[0], NOT), NOT
         case Comparison(sign=sign):
-            return f"{_within(parts[0], _ATOM)} {sign} {_within(parts[1], _ATOM)}", _TEST
+            return f"{within(parts[0], ATOM)} {sign} {within(parts[1], ATOM)}", TEST
         case Membership():
-            return f"{_within(parts[0], _ATOM)} in {_within(parts[1], _ATOM)}", _TEST
+            return f"{within(parts[0], ATOM)} in {within(parts[1], ATOM)}", TEST
         case InfixTest(word=word):
-            return f"{_within(parts[0], _ATOM)} {word} {_within(parts[1], _ATOM)}", _TEST
+            return f"{within(parts[0], ATOM)} {word} {within(parts[1], ATOM)}", TEST
         case NullTest(negated=negated):
-            return f"{_within(parts[0], _ATOM)} is {'not ' if negated else ''}null", _TEST
+            return f"{within(parts[0], ATOM)} is {'not ' if negated else ''}null", TEST
         case ListLiteral():
-            return f"[{', '.join(text for text, _ in parts)}]", _ATOM
+            return f"[{', '.join(text for text, _ in parts)}]", ATOM
         case Call(name=name):
-            return f"{name}({', '.join(text for text, _ in parts)})", _ATOM
+            return f"{name}({', '.join(text for text, _ in parts)})", ATOM
         case _:
-            return _atom_text(node, sigil), _ATOM
+            return _atom_text(node, sigil), ATOM
 
 
 def _chained(parts: list[tuple[str, int]], own: int, wanted: int) -> list[str]:
     """Operands of an `and` or `or`. The first can be of the same kind only in a tree that no text parses to."""
-    return [_within(parts[0], own), *(_within(part, wanted) for part in parts[1:])]
-
-
-def _within(part: tuple[str, int], wanted: int) -> str:
-    text, holds = part
-    return text if holds >= wanted else f"({text})"
+    return [within(parts[0], own), *(within(part, wanted) for part in parts[1:])]
 
 
 def _atom_text(node: Expression, sigil: str) -> str:

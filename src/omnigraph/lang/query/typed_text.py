@@ -1,4 +1,4 @@
-"""Canonical text (languages.md 10.1) of checked expressions and hops: what `explain` shows of a plan.
+"""Canonical text (languages.md 10.1) of checked expressions: what `explain` shows of a plan.
 
 The text of a tree that came from a text is that text in canonical form, but for what checking made of it: a pair of a
 declaration is a comparison, infix tests are calls, and a chain of `and` or `or` has no brackets inside.
@@ -10,6 +10,7 @@ import datetime as dt
 from typing import assert_never
 
 from omnigraph.lang.lexical import string_literal
+from omnigraph.lang.query.brackets import AND, ATOM, NOT, OR, TEST, within
 from omnigraph.lang.query.typed import (
     Aggregate,
     And,
@@ -29,8 +30,6 @@ from omnigraph.lang.query.typed import (
     TextTest,
 )
 from omnigraph.lang.values import date_text, datetime_text, float_text
-
-_OR, _AND, _NOT, _TEST, _ATOM = range(1, 6)
 
 
 def typed_text(expr: Expr) -> str:
@@ -63,33 +62,33 @@ def _spelled(expr: Expr) -> tuple[str, int]:
     """The text and how tightly it holds."""
     match expr:
         case Constant(value=value):
-            return constant_text(value), _ATOM
+            return constant_text(value), ATOM
         case ListOf(items=items):
-            return f"[{', '.join(typed_text(item) for item in items)}]", _ATOM
+            return f"[{', '.join(typed_text(item) for item in items)}]", ATOM
         case Param(name=name) | NodeRef(var=name):
-            return f"${name}", _ATOM
+            return f"${name}", ATOM
         case Now():
-            return "now()", _ATOM
+            return "now()", ATOM
         case PropertyRef(var=var, name=name):
-            return f"${var}.{name}" if var else name, _ATOM
+            return f"${var}.{name}" if var else name, ATOM
         case SystemRef(var=var, field=field):
-            return f"${var}.@{field}" if var else f"@{field}", _ATOM
+            return f"${var}.@{field}" if var else f"@{field}", ATOM
         case Compare(op=op):
-            return f"{_within(expr.left, _ATOM)} {op} {_within(expr.right, _ATOM)}", _TEST
+            return f"{within(_spelled(expr.left), ATOM)} {op} {within(_spelled(expr.right), ATOM)}", TEST
         case InList():
-            return f"{_within(expr.item, _ATOM)} in {_within(expr.items, _ATOM)}", _TEST
+            return f"{within(_spelled(expr.item), ATOM)} in {within(_spelled(expr.items), ATOM)}", TEST
         case IsNull(negated=negated):
-            return f"{_within(expr.operand, _ATOM)} is {'not ' if negated else ''}null", _TEST
+            return f"{within(_spelled(expr.operand), ATOM)} is {'not ' if negated else ''}null", TEST
         case TextTest(kind=kind):
-            return f"{kind}({typed_text(expr.text)}, {typed_text(expr.part)})", _ATOM
+            return f"{kind}({typed_text(expr.text)}, {typed_text(expr.part)})", ATOM
         case Aggregate(func=func):
-            return f"{func}({typed_text(expr.argument)})", _ATOM
+            return f"{func}({typed_text(expr.argument)})", ATOM
         case Not():
-            return f"not {_within(expr.operand, _NOT)}", _NOT
+            return f"not {within(_spelled(expr.operand), NOT)}", NOT
         case And():
-            return " and ".join(_chain(expr, And, _NOT)), _AND
+            return " and ".join(_chain(expr, And, NOT)), AND
         case Or():
-            return " or ".join(_chain(expr, Or, _AND)), _OR
+            return " or ".join(_chain(expr, Or, AND)), OR
         case _:
             assert_never(expr)
 
@@ -103,10 +102,5 @@ def _chain(expr: And | Or, kind: type[And] | type[Or], wanted: int) -> list[str]
         if isinstance(current, kind):
             pending += (current.right, current.left)
         else:
-            found.append(_within(current, wanted))
+            found.append(within(_spelled(current), wanted))
     return found
-
-
-def _within(expr: Expr, wanted: int) -> str:
-    text, holds = _spelled(expr)
-    return text if holds >= wanted else f"({text})"

@@ -14,7 +14,7 @@ from omnigraph.query.explain.nodes import Row, compact, tree_hash, tree_rows
 from omnigraph.query.explain.physical import physical_tree
 from omnigraph.query.expressions import Scope
 from omnigraph.query.limits import QuerySettings
-from omnigraph.query.plan import expressions, operands
+from omnigraph.query.plan import expressions, parts
 from omnigraph.query.run import SnapshotStatistics
 from omnigraph.query.snapshot import Snapshot
 
@@ -60,7 +60,7 @@ class _Guessing(SnapshotStatistics):
     """A list whose parameters were not given has a few elements."""
 
     def list_length(self, expr: Expr) -> float:
-        asked = {each.name for each in (expr, *operands(expr)) if isinstance(each, Param)}
+        asked = {each.name for each in parts(expr) if isinstance(each, Param)}
         known = asked <= self.scope.params.keys()
         return SnapshotStatistics.list_length(self, expr) if known else _LIST_LENGTH_GUESS
 

@@ -5,10 +5,10 @@ Its hash is the same for two texts that differ in layout and redundant parenthes
 
 from __future__ import annotations
 
-from omnigraph.lang.query.typed import Hop, Pattern, ReadQuery
+from omnigraph.lang.query.typed import Pattern, ReadQuery
 from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Node
-from omnigraph.query.explain.shared import block_node, edges_detail, tail_nodes
+from omnigraph.query.explain.shared import argument_node, block_node, hop_detail, tail_nodes
 
 
 def logical_tree(query: ReadQuery) -> Node:
@@ -32,7 +32,7 @@ def _pattern(pattern: Pattern, outer: Node | None) -> Node:
         if near is None:
             root = scanned(hop.left, root)
         assert root is not None
-        root = Node("Expand", _hop(hop), (root,))
+        root = Node("Expand", hop_detail(hop), (root,))
         bound.update((hop.left, hop.right))
     for name in types:
         if name not in bound:
@@ -41,16 +41,5 @@ def _pattern(pattern: Pattern, outer: Node | None) -> Node:
     if pattern.filters:
         root = Node("Filter", {"conjuncts": [typed_text(each) for each in pattern.filters]}, (root,))
     for block in pattern.blocks:
-        argument = Node("Argument", {"bindings": [f"${name}" for name in block.outer]})
-        root = block_node(block, root, _pattern(block.pattern, argument))
+        root = block_node(block, root, _pattern(block.pattern, argument_node(block)))
     return root
-
-
-def _hop(hop: Hop) -> dict[str, object]:
-    return {
-        "src": f"${hop.left}",
-        "dst": f"${hop.right}",
-        "edge_binding": None if hop.edge_var is None else f"${hop.edge_var}",
-        "edges": edges_detail(hop),
-        "hops": [hop.low, hop.high],
-    }

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from omnigraph.lang.query.typed import And, Expr, Hop, Or, Pattern, PropertyRef, ReadQuery
 from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Node
-from omnigraph.query.explain.shared import block_node, edges_detail, tail_nodes
+from omnigraph.query.explain.shared import argument_node, block_node, hop_detail, tail_nodes
 from omnigraph.query.hops import ROWS_AT_MOST
 from omnigraph.query.limits import Traversal
 from omnigraph.query.plan import (
@@ -54,7 +54,8 @@ class _Physical:
                     frontier = step.expected
                 case Expand():
                     assert root is not None
-                    root = self._arrived(step.node, self._expand(step, root, frontier, types))
+                    root = self._expand(step, root, frontier, types)
+                    root = _kept(step.node.conjuncts, root) if step.node.conjuncts else root
                     frontier = step.expected
                 case Close(hop=hop):
                     assert root is not None
@@ -62,9 +63,8 @@ class _Physical:
                 case Keep(filter=kept):
                     root = _kept((kept,), root)
                 case Correlate(block=block):
-                    argument = Node("Argument", {"bindings": [f"${name}" for name in block.outer]})
                     assert root is not None
-                    root = block_node(block, root, self.pattern(block.pattern, argument, types))
+                    root = block_node(block, root, self.pattern(block.pattern, argument_node(block), types))
                 case _:
                     assert_never(step)
         assert root is not None
@@ -73,31 +73,23 @@ class _Physical:
     def _scan(self, node: NodeTests, expected: float) -> Node:
         entity = self.snapshot.catalog.nodes[node.type_name]
         pin = self.snapshot.pin(entity.id)
-        conjuncts = (*(() if node.lookup is None else node.lookup.implied), *node.filters)
         detail: dict[str, Any] = {
             "binding": f"${node.var}",
             "type": node.type_name,
             "version": None if pin is None else str(pin.version),
             "columns": sorted(self.columns.get(node.var, ())),
-            "filter": " and ".join(_conjunct(each) for each in conjuncts) or None,
+            "filter": " and ".join(_conjunct(each) for each in node.conjuncts) or None,
             "access": "full" if node.lookup is None else "id_lookup",
             "rows": self.snapshot.row_count(entity.id),
             "estimate": round(expected, 2),
         }
         return Node("Scan", detail)
 
-    def _arrived(self, node: NodeTests, root: Node) -> Node:
-        conjuncts = (*(() if node.lookup is None else node.lookup.implied), *node.filters)
-        return _kept(conjuncts, root) if conjuncts else root
-
     def _expand(self, step: Expand, root: Node, frontier: float, types: Mapping[str, str]) -> Node:
         hop = step.hop
-        near, far = (hop.left, hop.right) if step.from_left else (hop.right, hop.left)
-        mode = self._mode(hop, frontier, types[near])
+        mode = self._mode(hop, frontier, types[hop.left if step.from_left else hop.right])
         detail = {
             **self._hop(hop, from_left=step.from_left),
-            "src": f"${near}",
-            "dst": f"${far}",
             "mode": mode,
             "alternatives": [] if hop.edge_var is not None else ["matrix" if mode == "indexed" else "indexed"],
             "frontier_estimate": round(frontier, 2),
@@ -122,14 +114,7 @@ class _Physical:
         for member in hop.members:
             pin = self.snapshot.pin(catalog.edges[member.edge_type].id)
             versions[member.edge_type] = None if pin is None else str(pin.version)
-        return {
-            "src": f"${hop.left}",
-            "dst": f"${hop.right}",
-            "edge_binding": None if hop.edge_var is None else f"${hop.edge_var}",
-            "edges": edges_detail(hop, from_left=from_left),
-            "hops": [hop.low, hop.high],
-            "versions": versions,
-        }
+        return {**hop_detail(hop, from_left=from_left), "versions": versions}
 
 
 def _kept(conjuncts: Sequence[Expr], root: Node | None) -> Node:

@@ -13,14 +13,26 @@ from omnigraph.query.plan import shown_ties
 _TURNED = {"out": "in", "in": "out", "both": "both"}
 
 
-def edges_detail(hop: Hop, *, from_left: bool = True) -> dict[str, Any]:
-    """The selection of a hop, read from one of its ends."""
-    return {"kind": hop.kind, "members": [_member(each, from_left) for each in hop.members]}
+def hop_detail(hop: Hop, *, from_left: bool = True) -> dict[str, Any]:
+    """A hop, read from one of its ends."""
+    near, far = (hop.left, hop.right) if from_left else (hop.right, hop.left)
+    return {
+        "src": f"${near}",
+        "dst": f"${far}",
+        "edge_binding": None if hop.edge_var is None else f"${hop.edge_var}",
+        "edges": {"kind": hop.kind, "members": [_member(each, from_left) for each in hop.members]},
+        "hops": [hop.low, hop.high],
+    }
 
 
 def _member(member: HopMember, from_left: bool) -> dict[str, str]:
     direction = member.direction if from_left else _TURNED[member.direction]
     return {"edge_type": member.edge_type, "direction": direction}
+
+
+def argument_node(block: Block) -> Node:
+    """What a correlated block begins with: the assignments of the block around it."""
+    return Node("Argument", {"bindings": [f"${name}" for name in block.outer]})
 
 
 def block_node(block: Block, outer: Node, inner: Node) -> Node:
