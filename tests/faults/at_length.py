@@ -10,6 +10,7 @@ NAME is one of
     12711931500         a schedule: 11 digits, 1… before the store, 2… on S3
     20261130            the seed of a random history: any other number
     two-writers:0.1.3   a schedule of the publication alone
+    s3:20261130         the seed of a random history on S3
     kills:20261130      the seed of the kills of one root
 
 What fails is printed with its name and with what the store held; the exit code is then 1, as it is when a whole run was
@@ -35,12 +36,16 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faults.counted import IN_FRONT, IN_PROCESS, Found, table
 
+if TYPE_CHECKING:
+    from faults.places import Place
+    from support.seaweed import S3Server
+
 SCHEDULE_DIGITS = 11
-PAIRS, HISTORIES, S3, KILLS = 2_000, 500, 500, 300
+PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS = 2_000, 500, 500, 40, 300
 IN_PROCESS_MIN = 100_000
 STEPS = 16
 SEED = 20261130
@@ -75,17 +80,39 @@ def run_schedules(numbers: Sequence[int]) -> Found:
 
 
 def run_histories(seeds: Sequence[int]) -> Found:
-    from faults.histories import run_seed
+    from faults.places import Folder
 
     found = Found()
     for seed in seeds:
         root = os.path.join(_folder(), f"history-{seed}")
-        with _failing(found):
-            history = run_seed(root, seed, STEPS)
-            found.counts["history", "threads of one owner" if history.served else "several processes", "steps"] += STEPS
-        found.counts["history", "histories", ""] += 1
+        _run_history(found, "history", Folder(root), seed)
         _remove(root)
     return found
+
+
+def run_s3_histories(seeds: Sequence[int]) -> Found:
+    from faults.places import InABucket
+
+    found = Found()
+    server = _s3_server()
+    for seed in seeds:
+        _run_history(found, "S3 history", InABucket(server), seed)
+    return found
+
+
+def _run_history(found: Found, part: str, place: Place, seed: int) -> None:
+    from faults.histories import run_seed
+
+    with _failing(found):
+        history = run_seed(place, seed, STEPS)
+        found.counts[part, "threads of one owner" if history.served else "several processes", "steps"] += STEPS
+    found.counts[part, "histories", ""] += 1
+
+
+def _s3_server() -> S3Server:
+    from support.seaweed import shared_server
+
+    return shared_server(Path(_folder()) / "s3-server", os.getpid())
 
 
 def run_publication(name: str, count: int | None = None) -> Found:
@@ -105,12 +132,9 @@ def run_publication(name: str, count: int | None = None) -> Found:
 def run_s3(count: int, first: int, seeds: int, seed: int = SEED) -> Found:
     """A sample, or those from a number on."""
     from faults import s3
-    from support.seaweed import shared_server
 
     found = Found()
-    folder = Path(_folder())
-    server = shared_server(folder / "s3-server", os.getpid())
-    with s3.bucket(server, str(folder / "worlds")) as bucket:
+    with s3.bucket(_s3_server(), os.path.join(_folder(), "worlds")) as bucket:
         if first:
             chosen: Iterable[s3.S3Schedule] = _from(first, s3.of_number(first), bucket.schedules(), seeds)
         else:
@@ -202,6 +226,7 @@ def _pieces(pool: Executor, slow: Executor, share: float, seed: int, *, deep: bo
     begun = [
         slow.submit(run_s3, math.ceil(S3 * share), 0, 0, seed),
         slow.submit(run_kills, math.ceil(KILLS * share), seed),
+        slow.submit(run_s3_histories, range(seed, seed + math.ceil(S3_HISTORIES * share))),
     ]
     settings = [*(DEEPEST if deep else ()), *(DEEPER if deep or share == 1 else ()), *SETTINGS]
     begun += [pool.submit(run_publication, name) for name in settings]
@@ -258,6 +283,8 @@ def run_some(name: str, seeds: int) -> Found:
         from faults.kills import ROUNDS_OF_A_ROOT
 
         return run_kills(ROUNDS_OF_A_ROOT * max(seeds, 1), int(number))
+    if setting == "s3":
+        return run_s3_histories(range(int(number), int(number) + max(seeds, 1)))
     if number or not name.isdecimal():
         return run_publication(name, max(seeds, 1))
     first = int(name)

@@ -57,6 +57,7 @@ def table(counts: Counter[Key]) -> str:
         ("S3", "schedules on S3 by operation and fault:"),
         ("publication", "schedules of the publication alone, by what is published and the (first) fault:"),
         ("history", "random histories:"),
+        ("S3 history", "random histories on S3:"),
         ("kill", "kills:"),
     ):
         of_part = {(operation, fault): n for (each, operation, fault), n in counts.items() if each == part}

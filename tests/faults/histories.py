@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 from faults.lab import (
-    HOUR,
     Answer,
     Definite,
     Done,
@@ -26,55 +25,20 @@ from faults.lab import (
     told,
 )
 from faults.oracle import SCHEMA, Deed, accepted, also, gone, marked, nothing, only, put
+from faults.places import Place, Way, happens
 from faults.reading import rows_read, shown_types
 from faults.truth import Contents, Held, States, Violation, check_parents, held, judge, require
 from faults.witness import Witness
-from faults.worlds import BEGAN_US
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init_core, open_core
 from omnigraph.engine.reading.context import Context
-from omnigraph.errors import OmnigraphError, StorageClass
+from omnigraph.errors import OmnigraphError
 from omnigraph.manifest.ids import CommitId
-from omnigraph.store.faults import (
-    Damage,
-    FailCondition,
-    Fault,
-    FaultStore,
-    LandLate,
-    LoseAfter,
-    LoseBefore,
-    Meanwhile,
-    Refuse,
-    Rule,
-    Throttle,
-)
-from omnigraph.store.open import open_store
-from omnigraph.tables.store import TableStore
+from omnigraph.tables.store import TableStore, new_session
 from support.clocks import SteppingClock
-from support.faulty import MANIFEST
 from support.grouping import Together
 
-_ON_CREATE: tuple[Fault, ...] = (
-    LoseBefore(),
-    LoseAfter(),
-    Throttle(),
-    FailCondition(),
-    FailCondition(landed=True),
-    Refuse(),
-    Refuse(StorageClass.CONNECTION, sent=False),
-    LandLate(after=2),
-    LandLate(after=9),
-    LandLate(after=60),
-)
-_ON_ANY: tuple[Fault, ...] = (
-    Throttle(),
-    LoseAfter(),
-    Refuse(StorageClass.SERVER_ERROR),
-    Damage("flipped"),
-    Damage("half"),
-    Damage("empty"),
-)
 _KINDS = (
     "port port note ferry leg update delete load merge-rows overwrite fork fork-load merge remove schema"
     " crowd crowd repeat repeat look read"
@@ -88,14 +52,11 @@ Work = Callable[[Graph, str | None], Any]
 class Writer:
     """One engine, or a handle on the one that all share."""
 
-    def __init__(self, number: int, root: str, witness: Witness, clock: SteppingClock, shared: Writer | None) -> None:
+    def __init__(self, number: int, way: Way, core: GraphCore) -> None:
         self.name = f"w{number}"
-        if shared is None:
-            self.store = FaultStore(witness, clock=clock)
-            self.core = by_itself(open_core(root, store=self.store, clock=clock))
-        else:
-            self.store, self.core = shared.store, shared.core
-        self.graph = Graph(Context(self.core, actor=self.name))
+        self.way = way
+        self.core = core
+        self.graph = Graph(Context(core, actor=self.name))
 
 
 class History:
@@ -103,12 +64,12 @@ class History:
     `crowds` nothing is left to the order in which threads get their turn, so that the same draws give the same run.
     """
 
-    def __init__(self, root: str, draw: random.Random, *, served: bool, crowds: bool = True) -> None:
+    def __init__(self, place: Place, draw: random.Random, *, served: bool, crowds: bool = True) -> None:
         self._draw = draw
         self._kinds = _KINDS if crowds else [kind for kind in _KINDS if kind != "crowd"]
-        self._root = root
-        self._clock = SteppingClock(now_us=BEGAN_US)
-        self.witness = Witness(open_store(root), self._clock, BEGAN_US)
+        self._place = place
+        self._clock = SteppingClock(now_us=place.began_us)
+        self.witness = Witness(place.store(), self._clock, place.began_us)
         self.served = served
         self.steps: list[str] = []
         self.deeds: dict[str, Deed] = {}
@@ -121,14 +82,17 @@ class History:
         self._codes = ["A", "B"]
         self._count = 0
         self._nested = 0
-        self._began(init_core(root, SCHEMA, store=self.witness, clock=self._clock))
-        writers = self._draw.randint(2, 4)
-        first = Writer(0, root, self.witness, self._clock, None)
-        if self.served:
-            first.core = by_itself(open_core(root, store=first.store, clock=self._clock, owner=True))
-            first.graph = Graph(Context(first.core, actor=first.name))
-        others = [Writer(n, root, self.witness, self._clock, first if self.served else None) for n in range(1, writers)]
-        self.writers = [first, *others]
+        self._began(init_core(place.root, SCHEMA, store=self.witness, clock=self._clock))
+        first = self._writer(0)
+        more = range(1, self._draw.randint(2, 4))
+        self.writers = [first, *(Writer(n, first.way, first.core) if served else self._writer(n) for n in more)]
+
+    def _writer(self, number: int) -> Writer:
+        way = self._place.way(self.witness, self._clock)
+        core = open_core(self._place.root, store=way.store, clock=self._clock, owner=self.served)
+        # with connections of its own: what is kept of the others must not spare it a request
+        core.tables = TableStore(core.store, session=new_session(), local_sync="off", clock=self._clock)
+        return Writer(number, way, by_itself(core))
 
     def _began(self, core: GraphCore) -> None:
         graph = Graph(Context(by_itself(core), actor="maker"))
@@ -144,43 +108,33 @@ class History:
             writer = self._draw.choice(self.writers)
             self._maybe_fault(writer)
             self._step(writer, self._draw.choice(self._kinds))
-            writer.store.heal()
+            writer.way.heal()
             if self._happens(0.2):
-                self._clock.advance(self._draw.choice([1.0, 1.0, 700.0, 13 * HOUR]))
+                self._clock.advance(self._draw.choice(self._place.jumps))
         for writer in self.writers:
-            writer.store.heal()
-            writer.store.release()
+            writer.way.heal()
+            writer.way.release()
 
     def _happens(self, share: float) -> bool:
-        """In so many of the cases. Not if 0.0 is drawn, which is what a failing run is shrunk to."""
-        return self._draw.random() > 1 - share
+        return happens(self._draw, share)
 
     def _maybe_fault(self, writer: Writer) -> None:
-        if self._happens(0.5):
-            fault = self._draw.choice(_ON_CREATE)
-            times = self._draw.choice([1, 1, 2, 5, 6])
-            writer.store.add(Rule(fault, verb="create", key=MANIFEST, times=times))
-        elif self._happens(0.3):
-            ordinal = len(writer.store.requests) + self._draw.randint(1, 6)
-            fault = self._draw.choice(_ON_ANY)
-            writer.store.add(Rule(fault, ordinal=ordinal, verb="read" if isinstance(fault, Damage) else None))
+        writer.way.disturb(self._draw)
         if self._happens(0.3):
             self._maybe_meanwhile(writer)
 
     def _maybe_meanwhile(self, writer: Writer) -> None:
         """Another writer's whole step in the middle of a request of this one, or this one is interrupted there."""
-        ordinal = len(writer.store.requests) + self._draw.randint(1, 5)
-        before = self._happens(0.6)
+        first = self._happens(0.6)
         if self._happens(0.15):
-            happens: Callable[[], None] = _interrupted
+            work: Callable[[], None] = _interrupted
         elif self.served:
             return  # a thread can't wait for another in the middle of its own publication
         else:
             other = self._draw.choice([each for each in self.writers if each is not writer])
             kind = self._draw.choice(_NESTED)
-            happens = lambda: self._nest(other, kind)  # noqa: E731
-        fault = Meanwhile(before=happens if before else None, after=None if before else happens)
-        writer.store.add(Rule(fault, ordinal=ordinal))
+            work = lambda: self._nest(other, kind)  # noqa: E731
+        writer.way.interpose(self._draw, work if first else None, None if first else work)
 
     def _nest(self, writer: Writer, kind: str) -> None:
         if self._nested:
@@ -479,9 +433,12 @@ def _interrupted() -> None:
     raise Interrupted
 
 
-def run_seed(root: str, seed: int, steps: int) -> History:
+def run_seed(place: Place, seed: int, steps: int) -> History:
     """The history of a seed; in every fourth the writers are threads of one owner."""
-    return judged(History(root, random.Random(seed), served=seed % 4 == 3), f"history {seed}", steps)
+    try:
+        return judged(History(place, random.Random(seed), served=seed % 4 == 3), place.names.format(seed), steps)
+    finally:
+        place.close()
 
 
 def judged(history: History, name: str, steps: int) -> History:

@@ -22,6 +22,7 @@ from faults.operations import KEY, OPERATIONS, Operation
 from faults.schedules import AFTER, Judged
 from faults.truth import Held, held, require
 from faults.worlds import World, world
+from omnigraph.ambient import Clock
 from omnigraph.engine.core import GraphCore
 from omnigraph.manifest.model import TablePin
 from omnigraph.store.base import Store
@@ -162,6 +163,15 @@ def of_number(number: int) -> S3Schedule:
 # --- the laboratory on S3
 
 
+def store_at(server: S3Server, root: str, endpoint: str, clock: Clock | None = None) -> CloudStore:
+    """The root at the server, or at a proxy before it. With a clock: as a subject reaches it, which gives up soon."""
+    address = parse_root(root)
+    assert isinstance(address, S3Root)
+    settings = S3Settings.read(address.bucket, server.env, {"aws_endpoint": endpoint})
+    limits = StoreSettings(request_timeout_seconds=30 if clock is None else REQUEST_SECONDS, local_sync="off")
+    return CloudStore(address, settings, limits, clock=clock)
+
+
 class Bucket:
     """One server, one proxy in front of it, and the roots that are put there. For one run at a time."""
 
@@ -171,18 +181,11 @@ class Bucket:
         self.folder = folder
         self._traces: dict[tuple[int, bool], tuple[S3Request, ...]] = {}
 
-    def store(self, root: str, endpoint: str, lab: Lab | None = None) -> CloudStore:
-        address = parse_root(root)
-        assert isinstance(address, S3Root)
-        settings = S3Settings.read(address.bucket, self.server.env, {"aws_endpoint": endpoint})
-        limits = StoreSettings(request_timeout_seconds=30 if lab is None else REQUEST_SECONDS, local_sync="off")
-        return CloudStore(address, settings, limits, clock=None if lab is None else lab.clock)
-
     def begun(self, operation: Operation, *, owner: bool) -> S3Lab:
         """A fresh root that holds the operation's world."""
         begun = world(operation.world, self.folder)
         root = f"s3://{self.server.bucket}/{os.urandom(8).hex()}"
-        store = self.store(root, self.server.endpoint)
+        store = store_at(self.server, root, self.server.endpoint)
         files = _files(begun.root)
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda key: store.put_fresh(key, files[key]), files))
@@ -248,10 +251,10 @@ class S3Lab(Lab):
         super().__init__(root, begun, owner=owner, cold=cold)
 
     def _plain_store(self) -> Store:
-        return self.bucket.store(self.root, self.bucket.server.endpoint)
+        return store_at(self.bucket.server, self.root, self.bucket.server.endpoint)
 
     def _subject_store(self) -> Store:
-        return self.bucket.store(self.root, self.bucket.proxy.endpoint, self)
+        return store_at(self.bucket.server, self.root, self.bucket.proxy.endpoint, self.clock)
 
     def _opened(self) -> GraphCore:
         core = super()._opened()

@@ -15,10 +15,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from faults.histories import History, judged, run_seed
+from faults.places import Folder, InABucket
 from faults.planted import BUGS, planted
 from faults.truth import Violation
+from support.seaweed import S3Server
 
 SEEDS = 8
+SEEDS_ON_S3 = 2
 EXAMPLES = 12
 STEPS = 16
 _runs = itertools.count()
@@ -27,15 +30,21 @@ _runs = itertools.count()
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_every_history_keeps_the_promise_and_goes_on(folder: str, seed: int) -> None:
     root = f"{folder}/seed-{seed}"
-    run_seed(root, seed, STEPS)
+    run_seed(Folder(root), seed, STEPS)
     shutil.rmtree(root)
+
+
+@pytest.mark.xdist_group("s3-faults")
+@pytest.mark.parametrize("seed", range(1, SEEDS_ON_S3 + 1))
+def test_every_history_on_s3_keeps_the_promise_and_goes_on(s3_server: S3Server, seed: int) -> None:
+    run_seed(InABucket(s3_server), seed, STEPS)
 
 
 def drawn(folder: str, draw: random.Random, steps: int) -> History:
     """A history of engines of their own in one thread: the same draws give the same run."""
     root = f"{folder}/drawn-{next(_runs)}"
     try:
-        return judged(History(root, draw, served=False, crowds=False), "a history", steps)
+        return judged(History(Folder(root), draw, served=False, crowds=False), "a history", steps)
     finally:
         shutil.rmtree(root)
 
@@ -78,3 +87,10 @@ def test_a_history_that_a_planted_bug_breaks_is_found(folder: str) -> None:
     with planted(bug), pytest.raises(Violation) as caught:
         search()
     assert "was refused and is there" in str(caught.value)
+
+
+@pytest.mark.xdist_group("s3-faults")
+def test_a_history_on_s3_that_a_planted_bug_breaks_is_found_and_named(s3_server: S3Server) -> None:
+    bug = next(bug for bug in BUGS if bug.belief == "a time-out is a loss")
+    with planted(bug), pytest.raises(Violation, match=r"^s3:2: .* was refused and is there"):
+        run_seed(InABucket(s3_server), 2, STEPS)
