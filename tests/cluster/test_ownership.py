@@ -15,7 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 import omnigraph
-from omnigraph.cluster.ownership import LOCK_KEY, acquire, cluster_of
+from omnigraph.cluster.ownership import LOCK_KEY, acquire, cluster_of, shared
 from omnigraph.errors import LockHeld, StorageClass, StorageFailure
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,7 @@ CODES = "query q() { match { $p: Port } return { $p.code as c } order { c } }"
 
 HOLDER = """
 import sys
-from omnigraph.cluster.ownership import acquire
+from omnigraph.cluster.ownership import acquire, shared
 with acquire(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
@@ -184,7 +184,7 @@ def test_a_cluster_that_comes_to_be_later_is_noticed(tmp_path: Path) -> None:
 
 LEAVER = """
 import sys
-from omnigraph.cluster.ownership import acquire
+from omnigraph.cluster.ownership import acquire, shared
 from omnigraph.errors import StorageClass
 with acquire(sys.argv[1]) as ownership:
     ownership.poisoned.add("__cluster/state.json", "ledger", StorageClass.TIMEOUT)
@@ -215,6 +215,19 @@ def test_a_clean_end_with_a_poisoned_key_does_not_release_the_lock(tmp_path: Pat
     ]
     with acquire(str(tmp_path)):
         pass
+
+
+def test_a_process_that_poisoned_a_key_goes_on_writing_under_the_lock_it_keeps(tmp_path: Path) -> None:
+    root = str(tmp_path)
+    (tmp_path / "__cluster").mkdir()
+    with shared(root) as first:
+        assert first is not None
+        first.poisoned.add("__cluster/state.json", "ledger", StorageClass.TIMEOUT)
+    with shared(root) as second, shared(root) as third:
+        assert second is first
+        assert third is first
+    with pytest.raises(LockHeld):
+        acquire(root)
 
 
 def test_a_retained_lock_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

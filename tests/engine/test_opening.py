@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 import omnigraph
 from omnigraph.engine.opening import init_core
@@ -287,9 +288,13 @@ def test_an_unanswered_identity_is_sent_again_until_it_is_settled(tmp_path: Path
 def test_an_identity_that_stays_unanswered_is_unknown_and_init_may_be_repeated(tmp_path: Path) -> None:
     lost = Rule(LoseBefore(), verb="create", key=IDENTITY, times=5)
     store = FaultStore(open_store(tmp_path / "g"), [lost])
-    with pytest.raises(OutcomeUnknown) as caught:
+    with pytest.raises(OutcomeUnknown) as caught, capture_logs() as lines:
         init_core(tmp_path / "g", SCHEMA, store=store, clock=SteppingClock())
     assert (caught.value.code, caught.value.details["kind"]) == ("initialization_unknown", "init")
+    assert [(line["event"], line["attempt"], line["class"]) for line in lines] == [
+        ("identity request outcome unknown; re-issuing the identical conditional request", attempt, "timeout")
+        for attempt in range(1, 5)
+    ]
     assert [each.verb for each in store.requests if each.key == IDENTITY] == ["create"] * 5 + ["read"]
     init_core(tmp_path / "g", SCHEMA, store=store)
 

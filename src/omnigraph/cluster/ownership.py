@@ -41,13 +41,14 @@ class Ownership:
     def sole(self) -> bool:
         return self._descriptor is not None
 
-    def release(self) -> None:
-        """Let others have it, unless it was retained or a key is poisoned."""
+    def release(self) -> bool:
+        """Let others have it, unless it was retained or a key is poisoned. Whether they can have it now."""
         if len(self.poisoned):
             self.retain("poisoned key")
         if self._descriptor is not None and not self._retained:
             os.close(self._descriptor)
             self._descriptor = None
+        return not self._retained
 
     def retain(self, reason: str) -> None:
         """Keep it for as long as this process lives: what it sent last may still act."""
@@ -130,40 +131,41 @@ def cluster_of(graph: str | os.PathLike[str]) -> str | None:
 
 
 class _Shared:
-    """One lock for all threads of this process that write a root at the same time."""
+    """One lock for all threads of this process that write a root at the same time. One that is retained stays with the
+    process, for its later writes too.
+    """
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[Ownership, int]] = {}
         self._lock = threading.Lock()
 
-    def enter(self, root: str) -> None:
+    def enter(self, root: str) -> Ownership:
         with self._lock:
             ownership, users = self._held.get(root) or (acquire(root), 0)
             self._held[root] = (ownership, users + 1)
+            return ownership
 
     def leave(self, root: str) -> None:
         with self._lock:
             ownership, users = self._held.pop(root)
-            if users > 1:
+            if users > 1 or not ownership.release():
                 self._held[root] = (ownership, users - 1)
-            else:
-                ownership.release()
 
 
 _shared = _Shared()
 
 
 @contextmanager
-def shared(root: str) -> Generator[None]:
+def shared(root: str) -> Generator[Ownership | None]:
     """The root's lock for the length of one write, shared with other such writes of this process.
 
-    A root that no cluster was ever made of is not locked. Raises LockHeld at once, StorageFailure; nothing was done.
+    A root that no cluster was ever made of is not locked: None. Raises LockHeld at once, StorageFailure; nothing was done.
     """
     if not os.path.isdir(os.path.join(root, CLUSTER_FOLDER)):
-        yield
+        yield None
         return
-    _shared.enter(root)
+    ownership = _shared.enter(root)
     try:
-        yield
+        yield ownership
     finally:
         _shared.leave(root)

@@ -17,6 +17,7 @@ from omnigraph.engine.core import GraphCore
 from omnigraph.engine.environment import ProcessSettings
 from omnigraph.engine.evidence import staging_begins
 from omnigraph.engine.lanes import lanes_of
+from omnigraph.engine.logs import log_event
 from omnigraph.engine.schema_change import mint_id
 from omnigraph.engine.writing.publication import publish_version
 from omnigraph.errors import (
@@ -40,6 +41,8 @@ from omnigraph.store.base import Created, Exists, Refused, Store, StoreError, Un
 from omnigraph.store.open import open_store
 from omnigraph.store.probe import Capable, Incapable, Unproven, probe
 from omnigraph.tables.store import TableStore, new_session
+
+_LOGGER = "omnigraph.opening"
 
 GRAPH_KEY = "__graph.json"
 
@@ -192,8 +195,17 @@ def _identity(store: Store, clock: Clock) -> str:
     data = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
     doubt = False
     cls: StorageClass | None = None
-    for pause in (0.0, *PAUSES_SECONDS):
+    for attempt, pause in enumerate((0.0, *PAUSES_SECONDS)):
         if doubt:
+            log_event(
+                _LOGGER,
+                "warning",
+                "identity request outcome unknown; re-issuing the identical conditional request",
+                **{"class": "unknown" if cls is None else str(cls)},
+                attempt=attempt,
+                pause_ms=round(pause * 1000),
+                phase=str(StoragePhase.PUBLISH),
+            )
             clock.sleep(pause)
         outcome = store.create(GRAPH_KEY, data)
         if isinstance(outcome, Created):
