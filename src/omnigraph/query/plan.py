@@ -14,12 +14,15 @@ from omnigraph.lang.query.typed import (
     Aggregate,
     And,
     Block,
+    Bm25,
     Compare,
     Expr,
+    Fused,
     Hop,
     InList,
     IsNull,
     ListOf,
+    Nearest,
     NodeRef,
     Not,
     Or,
@@ -28,6 +31,7 @@ from omnigraph.lang.query.typed import (
     PropertyRef,
     ReadQuery,
     SystemRef,
+    TextSearch,
     TextTest,
 )
 from omnigraph.lang.query.value_types import STRING
@@ -184,6 +188,14 @@ def _operands(expr: Expr) -> tuple[Expr, ...]:
             return expr.item, expr.items
         case TextTest():
             return expr.text, expr.part
+        case TextSearch():
+            return (expr.text, expr.query) if expr.edits is None else (expr.text, expr.query, expr.edits)
+        case Nearest():
+            return expr.vector, expr.query
+        case Bm25():
+            return expr.text, expr.query
+        case Fused():
+            return expr.first, expr.second, expr.k
         case Aggregate():
             return (expr.argument,)
         case ListOf():

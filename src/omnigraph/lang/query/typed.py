@@ -133,6 +133,52 @@ class Aggregate:
     type: ValueType
 
 
+@dataclass(frozen=True, slots=True)
+class TextSearch:
+    """A predicate over the words of a node's text (languages.md 12.1); only a conjunct of a pattern's filters.
+
+    `query` and `edits` are a Constant or a Param; `edits` is of `fuzzy` alone, None for the default.
+    """
+
+    call: Literal["search", "match_text", "fuzzy"]
+    text: PropertyRef
+    query: Expr
+    type: ValueType
+    edits: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Squared L2 distance of a node's vector to `query`: a Constant list of numbers, a Param that is a vector, or a String
+    Constant or Param, which is embedded. Smaller is better.
+    """
+
+    vector: PropertyRef
+    query: Expr
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """Relevance of a node's text to `query`, a String Constant or Param. Greater is better."""
+
+    text: PropertyRef
+    query: Expr
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """`rrf`: reciprocal ranks of two arms over one variable; only the first order key. `k` is a Constant or a Param."""
+
+    first: Nearest | Bm25
+    second: Nearest | Bm25
+    k: Expr
+    type: ValueType
+
+
+Rank = Nearest | Bm25 | Fused
+
 Expr = (
     Constant
     | ListOf
@@ -148,6 +194,10 @@ Expr = (
     | IsNull
     | InList
     | TextTest
+    | TextSearch
+    | Nearest
+    | Bm25
+    | Fused
     | Aggregate
 )
 
