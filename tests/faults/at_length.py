@@ -31,12 +31,13 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from faults.counted import IN_FRONT, IN_PROCESS, Found, table
 
@@ -50,9 +51,12 @@ IN_PROCESS_MIN = 100_000
 STEPS = 16
 SEED = 20261130
 _CHUNK = 60
+_GENERATION = 64
 _FAILURES_SHOWN = 12
 _REPORT_SECONDS = 20
 _LONG_ON_S3 = 0.2
+
+_T = TypeVar("_T")
 
 _PUBLISHED = {"commit": "a commit", "delete": "a deletion", "create": "a new life"}
 
@@ -213,35 +217,38 @@ def _numbers(pairs: int, seed: int) -> list[int]:
     return numbers
 
 
-def _chunks(numbers: Sequence[int], size: int = _CHUNK) -> Iterator[Sequence[int]]:
+def _chunks(numbers: Sequence[_T], size: int = _CHUNK) -> Iterator[Sequence[_T]]:
     for start in range(0, len(numbers), size):
         yield numbers[start : start + size]
 
 
-def _pieces(pool: Executor, slow: Executor, share: float, seed: int, *, deep: bool) -> list[Future[Found]]:
-    """All that is to be done, begun. What waits more than it works, for answers and for servers, does so beside the rest."""
+Work = tuple[Any, ...]
+"""A function and what it is called with."""
+
+
+def _beside(share: float, seed: int) -> list[Work]:
+    """What waits more than it works, for answers and for servers: each has a process of its own beside the rest."""
+    return [
+        (run_s3, math.ceil(S3 * share), 0, 0, seed),
+        (run_kills, math.ceil(KILLS * share), seed),
+        (run_s3_histories, range(seed, seed + math.ceil(S3_HISTORIES * share))),
+    ]
+
+
+def _pieces(numbers: Sequence[int], share: float, seed: int, *, deep: bool) -> list[Work]:
+    """All the rest, in pieces of some seconds."""
     from manifest.schedules import DEEPER, DEEPEST, SETTINGS
 
-    numbering = pool.submit(_numbers, PAIRS, seed)
-    begun = [
-        slow.submit(run_s3, math.ceil(S3 * share), 0, 0, seed),
-        slow.submit(run_kills, math.ceil(KILLS * share), seed),
-        slow.submit(run_s3_histories, range(seed, seed + math.ceil(S3_HISTORIES * share))),
-    ]
     settings = [*(DEEPEST if deep else ()), *(DEEPER if deep or share == 1 else ()), *SETTINGS]
-    begun += [pool.submit(run_publication, name) for name in settings]
-    numbers = numbering.result()
-    numbers = numbers[: math.ceil(len(numbers) * share)]
-    begun += [pool.submit(run_schedules, chunk) for chunk in _chunks(numbers)]
+    pieces: list[Work] = [(run_publication, name) for name in settings]
+    pieces += [(run_schedules, chunk) for chunk in _chunks(numbers[: math.ceil(len(numbers) * share)])]
     seeds = range(seed, seed + math.ceil(HISTORIES * share))
-    begun += [pool.submit(run_histories, chunk) for chunk in _chunks(seeds, 10)]
-    return begun
+    return [*pieces, *((run_histories, chunk) for chunk in _chunks(seeds, 10))]
 
 
-def _workers(count: int, *, tasks: int) -> ProcessPoolExecutor:
-    """Processes that begin with nothing, each ended after so many pieces of work."""
-    context = mp.get_context("spawn")
-    return ProcessPoolExecutor(count, mp_context=context, initializer=_begin, max_tasks_per_child=tasks)
+def _workers(count: int) -> ProcessPoolExecutor:
+    """Processes that begin with nothing."""
+    return ProcessPoolExecutor(count, mp_context=mp.get_context("spawn"), initializer=_begin)
 
 
 def _outcome(piece: Future[Found]) -> Found:
@@ -251,29 +258,53 @@ def _outcome(piece: Future[Found]) -> Found:
         return Found(failures=["a piece of work was lost: a process that ran some of it died"])
 
 
-def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
-    """Everything, or so much of every part."""
-    began = reported = time.monotonic()
-    found = Found()
-    _say("counting what there is to run ...")
-    with _workers(jobs, tasks=64) as pool, _workers(2, tasks=1) as slow:
-        waiting = _pieces(pool, slow, share, seed, deep=deep)
-        _say(f"{len(waiting)} pieces of work begin")
+@dataclass
+class _Run:
+    """What has been found, and how far it is."""
+
+    left: int = 0
+    found: Found = field(default_factory=Found)
+    began: float = field(default_factory=time.monotonic)
+    reported: float = field(default_factory=time.monotonic)
+
+    def take(self, pieces: Iterable[Future[Found]]) -> None:
+        """Wait for these, and show what fails as soon as it does."""
+        waiting = list(pieces)
         while waiting:
-            ready = [each for each in waiting if each.done()]
-            waiting = [each for each in waiting if not each.done()]
-            for result in ready:
-                part = _outcome(result)
+            for each in [each for each in waiting if each.done()]:
+                waiting.remove(each)
+                self.left -= 1
+                part = _outcome(each)
                 _shown(part.failures[:_FAILURES_SHOWN])
-                found.add(part)
-            if time.monotonic() - reported > _REPORT_SECONDS:
-                reported = time.monotonic()
+                self.found.add(part)
+            if time.monotonic() - self.reported > _REPORT_SECONDS:
+                self.reported = time.monotonic()
                 _say(
-                    f"{reported - began:.0f} s: {found.counts.total()} done, {len(found.failures)} violations,"
-                    f" {len(waiting)} pieces left"
+                    f"{self.reported - self.began:.0f} s: {self.found.counts.total()} done,"
+                    f" {len(self.found.failures)} violations, {self.left} pieces left"
                 )
             time.sleep(0.2)
-    return found
+
+
+def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
+    """Everything, or so much of every part.
+
+    Processes end after a generation of pieces, with all that they had in memory. The pool's own way of replacing a
+    process after so many pieces leaves the pool without any, now and then, and waits for ever (CPython issue 115634).
+    """
+    run = _Run()
+    with ExitStack() as stack:
+        _say("counting what there is to run ...")
+        slow = [stack.enter_context(_workers(1)).submit(*work) for work in _beside(share, seed)]
+        with _workers(1) as pool:
+            pieces = _pieces(pool.submit(_numbers, PAIRS, seed).result(), share, seed, deep=deep)
+        run.left = len(pieces) + len(slow)
+        _say(f"{run.left} pieces of work begin")
+        for generation in _chunks(pieces, _GENERATION * jobs):
+            with _workers(jobs) as pool:
+                run.take([pool.submit(*work) for work in generation])
+        run.take(slow)
+    return run.found
 
 
 def run_some(name: str, seeds: int) -> Found:
