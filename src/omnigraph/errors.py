@@ -22,6 +22,7 @@
     ├── Busy                        429, 503: nothing started
     ├── OutcomeUnknown              the publication may or may not have landed
     ├── StorageFailure              a storage request failed; nothing was published
+    ├── EmbeddingFailed             the embedding provider gave no usable vector
     ├── InternalError, RecoveryRequired, KeyOutcomeUnknown
     └── NotServed, ContractMismatch, ExpectedOne, LockHeld, FormatMismatch   client side or direct
 
@@ -42,6 +43,7 @@ from omnigraph.escaping import safe_text
 
 Retry = Literal["fix", "retry", "refresh", "recover", "reconcile"]
 Effects = Literal["none", "unknown"]
+EmbeddingReason = Literal["no_provider", "model", "unreachable", "refused", "bad_vector"]
 
 
 class StorageClass(StrEnum):
@@ -460,6 +462,32 @@ class StorageFailure(OmnigraphError, code="storage_failure", retry="retry"):
         )
         self.cls = cls
         self.phase = phase
+
+
+class EmbeddingFailed(OmnigraphError, code="embedding_failed", status=424, retry="recover"):
+    """The embedding provider gave no usable vector; nothing was staged.
+
+    `reason`: `no_provider` there is none, or it lacks its key; `model` it has another model than the schema records;
+    `unreachable` no answer after every attempt; `refused` it does not take the request, or may not be asked; `bad_vector`
+    its answer is no vector of the right size.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: EmbeddingReason,
+        provider: str | None = None,
+        model: str | None = None,
+        **fields: Any,
+    ) -> None:
+        details = _without_nulls({"provider": provider, "model": model, "reason": reason})
+        super().__init__(message, detail_key="embedding", details=details, **fields)
+        self.reason: EmbeddingReason = reason
+
+
+class FullTextRebuildRequired(OmnigraphError, code="full_text_rebuild_required", status=409, retry="recover"):
+    """A text property has no full-text index and too many rows to make one for a query, or one of another tokenizer."""
 
 
 class InternalError(OmnigraphError):

@@ -17,17 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import InternalError
+from omnigraph.errors import EmbeddingFailed, InternalError
 from omnigraph.lang.query.typed import (
     Aggregate,
     And,
+    Bm25,
     Compare,
     CompareOp,
     Constant,
     Expr,
+    Fused,
     InList,
     IsNull,
     ListOf,
+    Nearest,
     NodeRef,
     Not,
     Now,
@@ -35,12 +38,16 @@ from omnigraph.lang.query.typed import (
     Param,
     PropertyRef,
     SystemRef,
+    TextSearch,
     TextTest,
 )
+from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.types import FLOATS, ValueType
 from omnigraph.query.numbers import KERNELS, compare_numbers, exact_values
+from omnigraph.query.search.predicates import SCRATCH_ROWS, Sought, sought
 from omnigraph.tables.columns import arrow_type
 
+FUZZY_EDITS = 2
 TRUE = pa.scalar(True, pa.bool_())
 FALSE = pa.scalar(False, pa.bool_())
 UNKNOWN = pa.scalar(None, pa.bool_())
@@ -56,13 +63,33 @@ class RowColumns(Protocol):
 
     def system(self, var: str, field: str) -> pa.Array: ...
 
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        """Where a text property of a node holds what is sought. Raises FullTextRebuildRequired, StorageFailure."""
+        ...
+
+
+class Embedder(Protocol):
+    def __call__(self, text: str, entity: NodeType, name: str) -> np.ndarray:
+        """A query text as a vector for a property of a type: float32. Raises EmbeddingFailed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an invocation fixes: `params` by name (absent or None is null), `now` in UTC, cut to milliseconds."""
+    """What an invocation fixes: `params` by name (absent or None is null), `now` in UTC, cut to milliseconds; who embeds
+    texts, if anybody does; and of how many rows at most a text index is made for a query.
+    """
 
     params: Mapping[str, object]
     now: dt.datetime
+    embedder: Embedder | None = None
+    scratch_rows: int = SCRATCH_ROWS
+
+    def embedded(self, text: str, entity: NodeType, name: str) -> np.ndarray:
+        """Raises EmbeddingFailed."""
+        if self.embedder is None:
+            raise EmbeddingFailed("No embedding provider is configured.", reason="no_provider")
+        return self.embedder(text, entity, name)
 
 
 class NoColumns:
@@ -75,6 +102,9 @@ class NoColumns:
 
     def system(self, var: str, field: str) -> pa.Array:
         raise InternalError("a constant expression names a system field")
+
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        raise InternalError("a constant expression searches a property")
 
 
 def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
@@ -107,10 +137,12 @@ def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
             return _in_list(expr, columns, scope)
         case TextTest():
             return _text_test(expr.kind, evaluate(expr.text, columns, scope), evaluate(expr.part, columns, scope))
+        case TextSearch():
+            return _searched(expr, columns, scope)
         case ListOf():
             return _scalar(constant_value(expr, scope), expr.type)
-        case Aggregate():
-            raise InternalError("an aggregate was evaluated for single rows")
+        case Aggregate() | Nearest() | Bm25() | Fused():
+            raise InternalError("an aggregate or a rank was evaluated for single rows")
         case _:
             assert_never(expr)
 
@@ -211,6 +243,16 @@ def _in_column(item: Any, lists: pa.Array) -> pa.Array:
 
 
 # --- strings
+
+
+def _searched(expr: TextSearch, columns: RowColumns, scope: Scope) -> Any:
+    query = constant_value(expr.query, scope)
+    if query is None:
+        return FALSE
+    edits = None
+    if expr.call == "fuzzy":
+        edits = FUZZY_EDITS if expr.edits is None else int(constant_value(expr.edits, scope))
+    return pa.array(columns.holding(expr.text.var, expr.text.name, sought(query, edits), scope.scratch_rows))
 
 
 def _text_test(kind: str, text: Any, part: Any) -> Any:

@@ -25,6 +25,7 @@ class QuerySettings:
     traversal_work_limit: int = 100_000_000
     query_timeout_ms: int = 60_000
     max_result_rows: int = 1_000_000
+    fts_scratch_rows: int = 200_000
     fixed: frozenset[str] = frozenset()
 
     def raising(self, name: str) -> str:

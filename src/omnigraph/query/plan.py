@@ -391,6 +391,8 @@ def selectivity(expr: Expr) -> float:
             return 0.9 if expr.negated else 0.1
         case TextTest():
             return 0.1
+        case TextSearch():
+            return 0.02
         case _:
             return 0.5
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.errors import InternalError
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.lang.types import ValueType
 from omnigraph.query.bindings import Bindings, EdgeColumn
 from omnigraph.query.residency.edges import ID_FIELD, EdgeRows
 from omnigraph.query.residency.nodes import NodeRows
+from omnigraph.query.search.predicates import Sought, rows_holding
 from omnigraph.query.snapshot import Snapshot
 from omnigraph.tables.columns import arrow_type
 
@@ -50,6 +52,12 @@ class WholeType:
         rows = np.arange(self.first, self.first + self.length)
         return self._nodes.dictionary.keys(self._nodes.vertices_of(rows))
 
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        rows = rows_holding(self._nodes, field_of(self._entity, name), what, scratch_rows) - self.first
+        mask = np.zeros(self.length, bool)
+        mask[rows[(rows >= 0) & (rows < self.length)]] = True
+        return mask
+
 
 class SomeVertices:
     """Vertices of one node type, all of them live."""
@@ -71,6 +79,9 @@ class SomeVertices:
 
     def system(self, var: str, field: str) -> pa.Array:
         return self._nodes.dictionary.keys(self._vertices)
+
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        return np.isin(self.rows(), rows_holding(self._nodes, field_of(self._entity, name), what, scratch_rows))
 
 
 class SomeEdges:
@@ -97,6 +108,9 @@ class SomeEdges:
             case _:
                 return pa.repeat(pa.scalar(self._entity.name), self.length)
 
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        raise InternalError("an edge's property is searched")
+
 
 Fetch = Callable[[SomeVertices | SomeEdges], pa.Array]
 
@@ -120,6 +134,9 @@ class AssignmentColumns:
 
     def system(self, var: str, field: str) -> pa.Array:
         return self._once(var, "system", field, lambda rows: rows.system(var, field), None)
+
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        return self._nodes(var).holding(var, name, what, scratch_rows)
 
     def _once(self, var: str, kind: str, name: str, fetch: Fetch, of: ValueType | None) -> pa.Array:
         key = (var, kind, name)

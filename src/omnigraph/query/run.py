@@ -17,9 +17,21 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.ambient import Clock
-from omnigraph.lang.query.typed import Aggregate, Expr, NodeRef, OrderKey, Param, ReadQuery, SystemRef
+from omnigraph.lang.query.typed import (
+    Aggregate,
+    Bm25,
+    Expr,
+    Fused,
+    Nearest,
+    NodeRef,
+    OrderKey,
+    Param,
+    Rank,
+    ReadQuery,
+    SystemRef,
+)
 from omnigraph.query.bindings import Bindings
-from omnigraph.query.expressions import Scope, constant_value, evaluated_array
+from omnigraph.query.expressions import Embedder, Scope, constant_value, evaluated_array
 from omnigraph.query.limits import QuerySettings, Spending
 from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
@@ -29,6 +41,7 @@ from omnigraph.query.relational.choice import choose_tail
 from omnigraph.query.relational.keys import comparable, shown
 from omnigraph.query.relational.tail import Groups, SortKey, Tail
 from omnigraph.query.rowcolumns import AssignmentColumns, SomeVertices
+from omnigraph.query.search.ranks import Ranking, ranked_property
 from omnigraph.query.snapshot import Snapshot
 
 
@@ -42,15 +55,16 @@ def run_read(
     clock: Clock | None = None,
     statistics: Statistics | None = None,
     tail: Tail | None = None,
+    embedder: Embedder | None = None,
 ) -> QueryOutput:
     """The answer of a read. `params` are values of the declared types, absent or None for null; `now` is in UTC.
 
     `clock` measures `query_timeout_ms`; without one, time is not limited. `statistics` and `tail` replace what the
-    planner and the relational tail choose by; no answer depends on them.
+    planner and the relational tail choose by; no answer depends on them. `embedder` makes vectors of query texts.
     Raises LimitExceeded (`traversal_work_limit`, `max_result_rows`), QueryTimeout, StorageFailure.
     """
     spending = Spending(settings or QuerySettings(), None if clock is None else clock.boot_seconds)
-    scope = Scope(params, now)
+    scope = Scope(params, now, embedder, spending.settings.fts_scratch_rows)
     limit = _limit(query, params)
     snapshot = snapshot.view()
     known = statistics or SnapshotStatistics(snapshot, scope)
@@ -115,17 +129,43 @@ class _Run:
     # rows of single assignments
 
     def plain(self, bindings: Bindings) -> pa.Table:
+        scores: np.ndarray | None = None
         if self.query.order:
-            keys = [self._sort_key(bindings, key) for key in self.query.order] + self._tie_breaks(bindings)
+            rank = self.query.order[0].expr
+            if isinstance(rank, Nearest | Bm25 | Fused):
+                bindings, scores = self._ranked(rank, bindings)
+            keys = [self._sort_key(bindings, key, scores) for key in self.query.order] + self._tie_breaks(bindings)
             tail = self.tail or choose_tail(bindings.length, len(keys), self.limit)
-            bindings = bindings.take(tail.order(bindings.length, keys, self.limit))
+            chosen = tail.order(bindings.length, keys, self.limit)
+            bindings = bindings.take(chosen)
+            scores = None if scores is None else scores[chosen]
         elif self.limit is not None and self.limit < bindings.length:
             bindings = bindings.take(np.arange(self.limit))
         self._spending.check_rows(bindings.length)
         columns = self.matching.columns(bindings)
-        return self._table([self._column(item.expr, columns) for item in self.query.items])
+        return self._table([self._column(item.expr, columns, scores) for item in self.query.items])
 
-    def _sort_key(self, bindings: Bindings, key: OrderKey) -> SortKey:
+    def _ranked(self, rank: Rank, bindings: Bindings) -> tuple[Bindings, np.ndarray]:
+        """The assignments whose node has a score, and their scores; with a limit, those that can't be in the answer may
+        be missing.
+        """
+        var = ranked_property(rank).var
+        type_name, snapshot = self.matching.types[var], self.matching.snapshot
+        ranking = Ranking(snapshot.catalog.nodes[type_name], snapshot.nodes(type_name), self.matching.scope, self.limit)
+        distinct = np.unique(bindings.nodes[var])
+        found = ranking.scores(rank, distinct)
+        self._spending.check_time()
+        place = np.full(len(distinct), -1, np.int64)
+        place[np.searchsorted(distinct, found.vertices)] = np.arange(len(found.vertices))
+        at = place[np.searchsorted(distinct, bindings.nodes[var])]
+        return bindings.where(at >= 0), found.values[at[at >= 0]]
+
+    def _sort_key(self, bindings: Bindings, key: OrderKey, scores: np.ndarray | None) -> SortKey:
+        if isinstance(key.expr, Nearest | Bm25 | Fused):
+            assert scores is not None
+            return SortKey(
+                lambda rows: pa.array(scores if rows is None else scores[rows]), not isinstance(key.expr, Nearest)
+            )
         return SortKey(lambda rows: self._comparable(key.expr, bindings, rows), key.descending)
 
     def _comparable(self, expr: Expr, bindings: Bindings, rows: np.ndarray | None) -> pa.Array:
@@ -152,8 +192,10 @@ class _Run:
     def _system(self, ref: SystemRef, bindings: Bindings) -> pa.Array:
         return self.matching.columns(bindings).system(ref.var, ref.field)
 
-    def _column(self, expr: Expr, columns: AssignmentColumns) -> pa.Array:
+    def _column(self, expr: Expr, columns: AssignmentColumns, scores: np.ndarray | None = None) -> pa.Array:
         of = result_type(expr, self.matching.snapshot.catalog)
+        if isinstance(expr, Nearest | Bm25 | Fused):
+            return pa.array(scores, of)
         if isinstance(expr, NodeRef):
             return self._objects(expr, columns.bindings.nodes[expr.var])
         return fitted(evaluated_array(expr, columns, self.matching.scope), of)

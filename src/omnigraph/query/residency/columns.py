@@ -8,9 +8,10 @@ two chunks costs fifty times more than from one, so a base column is always one 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -115,6 +116,18 @@ class Column:
         return pa.concat_arrays([ours, theirs]).take(pa.array(order))
 
 
+class Derived(Protocol):
+    """Something made of a column's values, kept as long as they are."""
+
+    @property
+    def nbytes(self) -> int:
+        """Beyond the bytes of the column."""
+        ...
+
+
+_D = TypeVar("_D", bound=Derived)
+
+
 class Columns:
     """The resident columns of one version. Thread-safe; columns are added, never changed."""
 
@@ -129,6 +142,8 @@ class Columns:
         self.space = space
         self._held: dict[str, Column] = dict(held or {})
         self._looks: dict[str, int] = {} if looks is None else looks  # shared with the versions before and after
+        self._derived: dict[tuple[str, str], tuple[pa.Array, Derived]] = {}
+        self._derived_of_tail: dict[tuple[str, str], Derived] = {}
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
@@ -174,6 +189,23 @@ class Columns:
                 growth.note()
         return bool(missing)
 
+    def derived(self, field: pa.Field, kind: str, make: Callable[[pa.Array], _D]) -> tuple[_D, _D]:
+        """What `make` makes of the values of the base rows, and of the tail rows; made once for each. That of a base serves
+        the versions after this one too. The values of rows that are gone are among them. Raises StorageFailure.
+        """
+        self.load([field])
+        column, key = self.get(field.name), (field.name, kind)
+        with self._lock:
+            of_base = self._derived.get(key)
+            if of_base is None or of_base[0] is not column.base:
+                of_base = self._derived[key] = (column.base, make(column.base))
+                growth.note()
+            of_tail = self._derived_of_tail.get(key)
+            if of_tail is None:
+                of_tail = self._derived_of_tail[key] = make(column.tail)
+                growth.note()
+        return cast(_D, of_base[1]), cast(_D, of_tail)
+
     def _read(self, fields: Sequence[pa.Field]) -> dict[str, Column]:
         size, base = len(self.space), len(self.space.base)
         if self.source is None:
@@ -201,7 +233,9 @@ class Columns:
                 added = pa.nulls(rows.num_rows, column.base.type)
             tail = pa.concat_arrays([column.tail, added]) if len(added) else column.tail
             held[name] = Column(column.base, tail)
-        return Columns(source, space, held, self._looks)
+        following = Columns(source, space, held, self._looks)
+        following._derived = self._derived
+        return following
 
     def gathered(self, space: RowSpace, rows: np.ndarray) -> Columns:
         """The same values under new row numbers: row i of the new space is row `rows[i]` of this one."""
@@ -217,6 +251,11 @@ class Columns:
         for column in held.values():
             yield id(column.base), column.base.nbytes
             yield id(column.tail), column.tail.nbytes
+        for each in (
+            *(of_base for _, of_base in self._derived.copy().values()),
+            *self._derived_of_tail.copy().values(),
+        ):
+            yield id(each), each.nbytes
 
 
 def one_array(values: pa.ChunkedArray) -> pa.Array:

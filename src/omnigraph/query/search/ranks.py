@@ -1,0 +1,94 @@
+"""Scores of nodes and the order they give: `nearest`, `bm25`, and both fused by `rrf` (languages.md 12.1, 12.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from omnigraph.lang.query.typed import Bm25, Fused, Nearest, PropertyRef, Rank
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.query.expressions import Scope, constant_value
+from omnigraph.query.residency.nodes import NodeRows
+from omnigraph.query.rowcolumns import field_of
+from omnigraph.query.search.text import term_index
+from omnigraph.query.search.vectors import nearest_rows
+from omnigraph.tables.analysis import TERMS, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """`vertices`, each once, and their scores: F32, or F64 of `rrf`."""
+
+    vertices: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ranks nodes of one type. `limit`: rows that are wanted at most; what can't be among them may be left out."""
+
+    entity: NodeType
+    nodes: NodeRows
+    scope: Scope
+    limit: int | None
+
+    def scores(self, rank: Rank, vertices: np.ndarray) -> Scores:
+        """Of these live vertices, each once, those that have a score. Raises StorageFailure, EmbeddingFailed."""
+        match rank:
+            case Nearest():
+                return self._nearest(rank, vertices)
+            case Bm25():
+                return self._bm25(rank, vertices)
+            case Fused():
+                return self._fused(rank, vertices)
+
+    def _nearest(self, rank: Nearest, vertices: np.ndarray) -> Scores:
+        query = self._vector(rank)
+        rows, distances = nearest_rows(
+            self.nodes, field_of(self.entity, rank.vector.name), self.nodes.rows_of(vertices), query, self.limit
+        )
+        return Scores(self.nodes.vertices_of(rows), distances)
+
+    def _vector(self, rank: Nearest) -> np.ndarray:
+        given = constant_value(rank.query, self.scope)
+        if isinstance(given, str):
+            return self.scope.embedded(given, self.entity, rank.vector.name)
+        return np.array(given, np.float32)
+
+    def _bm25(self, rank: Bm25, vertices: np.ndarray) -> Scores:
+        index = term_index(self.nodes, field_of(self.entity, rank.text.name), self.scope.scratch_rows)
+        rows, scores = index.relevance(tokens(cast(str, constant_value(rank.query, self.scope)), TERMS))
+        found = self.nodes.vertices_of(rows)
+        if len(vertices) < len(self.nodes):
+            asked = np.isin(found, vertices)
+            found, scores = found[asked], scores[asked]
+        return Scores(found, scores)
+
+    def _fused(self, rank: Fused, vertices: np.ndarray) -> Scores:
+        k = int(cast(int, constant_value(rank.k, self.scope)))
+        arms = [self._ranked(arm, vertices) for arm in (rank.first, rank.second)]
+        found = np.unique(np.concatenate(arms))
+        fused = np.zeros(len(found), np.float64)
+        for arm in arms:
+            fused[np.searchsorted(found, arm)] += 1.0 / (k + np.arange(1, len(arm) + 1, dtype=np.float64))
+        return Scores(found, fused)
+
+    def _ranked(self, arm: Nearest | Bm25, vertices: np.ndarray) -> np.ndarray:
+        """Vertices in the order of an arm, the best first: by score, then by id; `nearest` names no more than the limit."""
+        scores = self.scores(arm, vertices)
+        ids = self.nodes.dictionary.ranks()[scores.vertices]
+        order = np.lexsort((ids, scores.values if isinstance(arm, Nearest) else -scores.values))
+        return scores.vertices[order[: self.limit] if isinstance(arm, Nearest) else order]
+
+
+def ranked_property(rank: Rank) -> PropertyRef:
+    """A property of the variable that is ranked."""
+    match rank:
+        case Nearest():
+            return rank.vector
+        case Bm25():
+            return rank.text
+        case Fused():
+            return ranked_property(rank.first)

@@ -1,0 +1,137 @@
+"""Full text over one property of the nodes of a version: which rows hold words, and how relevant they are.
+
+Rows are numbers of the version's row space, as everywhere in this room. What is computed is exact for the rows that the
+version has, whenever they came (languages.md 12.3).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import FullTextRebuildRequired
+from omnigraph.query.residency.nodes import NodeRows
+from omnigraph.query.search.postings import Postings, postings
+from omnigraph.tables.analysis import TERMS, WORDS
+
+_K1 = 1.2
+_B = 0.75
+_DENSE_SHARE = 8  # more than one row in so many: sums by row number beat a sort
+
+
+def term_index(nodes: NodeRows, field: pa.Field, rows_most: int) -> TextIndex:
+    """The terms of a resident text column, indexed. Raises FullTextRebuildRequired for more rows than `rows_most`;
+    StorageFailure if the column has to be read and can't be.
+    """
+    return _index(nodes, field, rows_most, "terms", TERMS)
+
+
+def word_index(nodes: NodeRows, field: pa.Field, rows_most: int) -> TextIndex:
+    """The same of its words."""
+    return _index(nodes, field, rows_most, "words", WORDS)
+
+
+def _index(nodes: NodeRows, field: pa.Field, rows_most: int, kind: str, analyzer: Mapping[str, Any]) -> TextIndex:
+    if len(nodes) > rows_most:
+        raise FullTextRebuildRequired(
+            f"A full-text index over {len(nodes):,} rows would have to be made for this query, and fts_scratch_rows"
+            f" allows {rows_most:,}."
+        )
+    base, tail = nodes.columns.derived(field, kind, lambda texts: postings(texts, analyzer))
+    return TextIndex(nodes, base, tail)
+
+
+@dataclass(frozen=True, slots=True)
+class TextIndex:
+    """The rows of a version: those of the base, and those behind it. Rows that the version no longer has may be in both."""
+
+    nodes: NodeRows
+    base: Postings
+    tail: Postings
+
+    @property
+    def parts(self) -> tuple[tuple[int, Postings], ...]:
+        """Each with the number of its first row."""
+        return (0, self.base), (len(self.nodes.columns.space.base), self.tail)
+
+    def holding(self, tokens: Sequence[str]) -> np.ndarray:
+        """Rows that hold at least one of the tokens, ascending; dead ones among them."""
+        return np.concatenate([part.holding(tokens).astype(np.int64) + first for first, part in self.parts])
+
+    def near(self, words: Iterable[str], edits: int) -> np.ndarray:
+        """Rows with a word within so many edits of one of these, ascending; dead ones among them."""
+        wanted = list(dict.fromkeys(words))
+        found = [
+            part.holding(_close(wanted, list(part.numbers), edits)) + np.int64(first) for first, part in self.parts
+        ]
+        return np.concatenate(found)
+
+    def relevance(self, terms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """BM25 of every live row that holds a term, ascending rows and F32 scores: k₁ 1.2, b 0.75, repeated terms as often
+        as they stand, statistics over all live rows that hold any term at all.
+        """
+        dead = self._dead()
+        lengths = [part.lengths[dead[place]] for place, (_, part) in enumerate(self.parts)]
+        filled = self.base.filled + self.tail.filled - sum(int(np.count_nonzero(each)) for each in lengths)
+        total = self.base.total + self.tail.total - sum(int(each.sum()) for each in lengths)
+        rows: list[np.ndarray] = []
+        weights: list[np.ndarray] = []
+        for term, times in Counter(terms).items():
+            found = [self._live_of(term, place, dead[place]) for place in (0, 1)]
+            holders = sum(len(each[0]) for each in found)
+            idf = np.log1p((filled - holders + 0.5) / (holders + 0.5))
+            for place, (at, counts) in enumerate(found):
+                first, part = self.parts[place]
+                norm = _K1 * (1 - _B + _B * part.lengths[at] * (filled / max(total, 1)))
+                rows.append(at + np.int64(first))
+                weights.append(times * idf * counts * (_K1 + 1) / (counts + norm))
+        if not rows:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        return _summed(np.concatenate(rows), np.concatenate(weights), len(self.nodes.columns.space))
+
+    def _live_of(self, term: str, place: int, dead: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows, counts = self.parts[place][1].of(term)
+        if len(dead) == 0:
+            return rows, counts
+        live = ~np.isin(rows, dead)
+        return rows[live], counts[live]
+
+    def _dead(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the base and of the tail that the version no longer has, counted from the first of each."""
+        nodes, size = self.nodes, len(self.nodes.columns.space.base)
+        if nodes.overlay_size == 0:
+            none = np.empty(0, np.int64)
+            return none, none
+        inside = nodes.changed[nodes.changed < len(nodes.base.row_of_vertex)]
+        replaced = nodes.base.row_of_vertex[inside].astype(np.int64)
+        replaced = replaced[replaced >= 0]
+        tail = np.arange(size, len(nodes.columns.space))
+        return replaced[~nodes.current(replaced)], tail[~nodes.current(tail)] - size
+
+
+def _summed(rows: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    if len(rows) * _DENSE_SHARE > size:
+        sums = np.bincount(rows, weights, minlength=size)
+        distinct = np.flatnonzero(np.bincount(rows, minlength=size))
+        return distinct, sums[distinct].astype(np.float32)
+    distinct, place = np.unique(rows, return_inverse=True)
+    return distinct, np.bincount(place, weights, minlength=len(distinct)).astype(np.float32)
+
+
+def _close(words: Sequence[str], vocabulary: list[str], edits: int) -> list[str]:
+    """The words of a vocabulary within so many edits of one of these: Levenshtein, code point by code point."""
+    if edits == 0:
+        return list(words)
+    from rapidfuzz.distance import Levenshtein  # not before somebody asks for it
+    from rapidfuzz.process import cdist
+
+    near = np.zeros(len(vocabulary), bool)
+    for word in words:
+        row = cdist([word], vocabulary, scorer=Levenshtein.distance, score_cutoff=edits, dtype=np.uint8)
+        near |= row[0] <= edits
+    return [vocabulary[at] for at in np.flatnonzero(near)]

@@ -1,0 +1,82 @@
+"""Squared L2 distances of the vectors of rows to one vector, in 32-bit floats, exactly (languages.md 12.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.query.residency.nodes import NodeRows
+
+_AT_ONCE = 1 << 20  # numbers that are compared in one go
+_EPSILON = float(np.finfo(np.float32).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The vectors of some rows. `valid`: which rows have one; `squares`: the squared length of each."""
+
+    values: np.ndarray  # float32, rows × N, of the column itself
+    valid: np.ndarray
+    squares: np.ndarray  # float32
+
+    @property
+    def nbytes(self) -> int:
+        return self.valid.nbytes + self.squares.nbytes
+
+
+def matrix(column: pa.Array) -> Matrix:
+    size = column.type.list_size
+    values = column.values.slice(column.offset * size, len(column) * size).fill_null(0)
+    numbers = values.to_numpy(zero_copy_only=False).reshape(-1, size)
+    return Matrix(numbers, column.is_valid().to_numpy(zero_copy_only=False), np.einsum("ij,ij->i", numbers, numbers))
+
+
+def nearest_rows(
+    nodes: NodeRows, field: pa.Field, rows: np.ndarray, query: np.ndarray, wanted: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the rows (live, each once) that have a vector, and their distances; with `wanted` at least the so many
+    nearest, those that tie with the last included. Raises StorageFailure if the column has to be read and can't be.
+    """
+    base, tail = nodes.columns.derived(field, "vectors", matrix)
+    size = len(nodes.columns.space.base)
+    late = rows >= size
+    found: list[np.ndarray] = []
+    distances: list[np.ndarray] = []
+    for part, first, asked in ((base, 0, rows[~late]), (tail, size, rows[late])):
+        at = asked - first
+        at = at[part.valid[at]]
+        if wanted is not None and len(at) > max(wanted, 1) and at.size * len(query) > _AT_ONCE:
+            at = _contenders(part, at, query, wanted)
+        found.append(at + first)
+        distances.append(_distances(part.values, at, query))
+    return np.concatenate(found), np.concatenate(distances)
+
+
+def _distances(values: np.ndarray, at: np.ndarray, query: np.ndarray) -> np.ndarray:
+    step = max(_AT_ONCE // max(len(query), 1), 1)
+    out = np.empty(len(at), np.float32)
+    with np.errstate(over="ignore"):
+        for start in range(0, len(at), step):
+            apart = values[at[start : start + step]] - query
+            out[start : start + step] = np.einsum("ij,ij->i", apart, apart)
+    return out
+
+
+def _contenders(part: Matrix, at: np.ndarray, query: np.ndarray, wanted: int) -> np.ndarray:
+    """Rows among which the so many nearest must be: ‖p‖² − 2 p·q + ‖q‖² by one product, with what it may be off by.
+
+    The bound is that of a sum of N rounded products (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), twice:
+    for this form and for the exact one that decides.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        dots = part.values @ query if len(at) * 4 > len(part.values) else None
+        dots = part.values[at] @ query if dots is None else dots[at]
+        lengths = part.squares[at].astype(np.float64) + float(query.astype(np.float64) @ query.astype(np.float64))
+        about = lengths - 2 * dots.astype(np.float64)
+        off = 2 * (len(query) + 8) * _EPSILON * lengths
+    if not (np.isfinite(about).all() and np.isfinite(off).all()):
+        return at  # so great that squares overflow: every one is computed
+    worst = np.partition(about + off, wanted - 1)[wanted - 1] if wanted else -np.inf
+    return at[about - off <= worst]
