@@ -17,6 +17,7 @@ from typing import Any
 from omnigraph.lang.query import typed as q
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import FLOATS, NUMBERS, Scalar, ValueType
+from omnigraph.tables.analysis import TERMS, WORDS, tokens
 
 Env = dict[str, Any]  # variable -> ("node", type, id) or ("edge", type, id)
 
@@ -156,8 +157,69 @@ class Oracle:
                 if text is None or part is None:
                     return None
                 return part in text if expr.kind == "contains" else text.startswith(part)
-            case q.Aggregate():
-                raise AssertionError("an aggregate is no value of one row")
+            case q.TextSearch():
+                return self._holds(expr, env)
+            case q.Aggregate() | q.Nearest() | q.Bm25() | q.Fused():
+                raise AssertionError("an aggregate or a rank is no value of one row")
+
+    # --- search
+
+    def _holds(self, expr: q.TextSearch, env: Env) -> bool | None:
+        text, query = self.value(expr.text, env), self.value(expr.query, env)
+        if text is None or query is None:
+            return None
+        if expr.call != "fuzzy":
+            return not set(tokens(text, TERMS)).isdisjoint(tokens(query, TERMS))
+        edits = 2 if expr.edits is None else self.value(expr.edits, env)
+        words = tokens(text, WORDS)
+        return any(distance(a, b) <= edits for a in tokens(query, WORDS) for b in words)
+
+    def scores(self, rank: q.Rank, found: Sequence[Env], limit: int | None) -> dict[str, float]:
+        """By id of the ranked node, of those that have one."""
+        match rank:
+            case q.Nearest():
+                return self._distances(rank, found)
+            case q.Bm25():
+                return self._relevance(rank, found)
+            case q.Fused():
+                fused: dict[str, float] = {}
+                for arm in (rank.first, rank.second):
+                    scores = self.scores(arm, found, limit)
+                    near = isinstance(arm, q.Nearest)
+                    ranked = sorted(scores, key=lambda each: (scores[each] if near else -scores[each], each.encode()))
+                    for place, each in enumerate(ranked[: limit if near else None], start=1):
+                        fused[each] = fused.get(each, 0.0) + 1 / (self.value(rank.k, {}) + place)
+                return fused
+
+    def _distances(self, rank: q.Nearest, found: Sequence[Env]) -> dict[str, float]:
+        query = self.value(rank.query, {})
+        scores: dict[str, float] = {}
+        for env in found:
+            vector = self.value(rank.vector, env)
+            if vector is not None:
+                scores[env[rank.vector.var][2]] = f32(sum((a - b) ** 2 for a, b in zip(vector, query, strict=True)))
+        return scores
+
+    def _relevance(self, rank: q.Bm25, found: Sequence[Env]) -> dict[str, float]:
+        """BM25 over all values of the type that hold a term."""
+        type_name = next((env[rank.text.var][1] for env in found), None)
+        if type_name is None:
+            return {}
+        every = {key: tokens(row.get(rank.text.name) or "", TERMS) for key, row in self.graph.nodes[type_name].items()}
+        filled = {key: terms for key, terms in every.items() if terms}
+        average = sum(map(len, filled.values())) / max(len(filled), 1)
+        scores: dict[str, float] = {}
+        for key in {env[rank.text.var][2] for env in found}:
+            asked = tokens(self.value(rank.query, {}), TERMS)
+            if set(asked).isdisjoint(every[key]):
+                continue
+            score = 0.0
+            for term in asked:
+                f, holders = every[key].count(term), sum(term in terms for terms in filled.values())
+                idf = math.log(1 + (len(filled) - holders + 0.5) / (holders + 0.5))
+                score += idf * f * 2.2 / (f + 1.2 * (0.25 + 0.75 * len(every[key]) / average))
+            scores[key] = f32(score)
+        return scores
 
     def _properties(self, entity: tuple[str, str, str]) -> Mapping[str, Any]:
         kind, type_name, key = entity
@@ -178,15 +240,31 @@ class Oracle:
 
     def _plain(self, query: q.ReadQuery, found: list[Env]) -> list[tuple[dict[str, Any], Any]]:
         rows: list[tuple[dict[str, Any], Any]] = []
+        rank = query.order[0].expr if query.order else None
+        scores: dict[str, float] | None = None
+        if isinstance(rank, q.Nearest | q.Bm25 | q.Fused):
+            scores = self.scores(rank, found, self.limit(query))
         for env in found:
-            keys = [
-                Directed(order_key(self.value(key.expr, env), _type(key.expr)), key.descending) for key in query.order
+            score = None
+            keys: list[Any] = []
+            if scores is not None:
+                score = scores.get(env[ranked(rank)][2])
+                if score is None:
+                    continue
+                keys.append(Directed((1, score), not isinstance(rank, q.Nearest)))
+            keys += [
+                Directed(order_key(self.value(key.expr, env), _type(key.expr)), key.descending)
+                for key in query.order[0 if scores is None else 1 :]
             ]
             names = sorted((name for name in env if not name.startswith("__")), key=str.encode)
             ids = [
                 (env[n][1].encode(), env[n][2].encode()) if env[n][0] == "edge" else env[n][2].encode() for n in names
             ]
-            rows.append(({item.name: self._shown(item.expr, env) for item in query.items}, (keys, ids)))
+            shown = {
+                item.name: score if item.expr == rank and score is not None else self._shown(item.expr, env)
+                for item in query.items
+            }
+            rows.append((shown, (keys, ids)))
         return rows
 
     def _grouped(self, query: q.ReadQuery, found: list[Env]) -> list[tuple[dict[str, Any], Any]]:
@@ -226,6 +304,27 @@ class Oracle:
                 value = self.graph.nodes[type_name][key].get(each.name)
                 shown[each.name] = list(value) if isinstance(value, (tuple, list)) else value
         return shown
+
+
+def ranked(rank: Any) -> str:
+    """The variable of a rank."""
+    match rank:
+        case q.Nearest():
+            return rank.vector.var
+        case q.Bm25():
+            return rank.text.var
+        case _:
+            return ranked(rank.first)
+
+
+def distance(a: str, b: str) -> int:
+    """Levenshtein."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        last, row[0] = row[0], i
+        for j, y in enumerate(b, start=1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
+    return row[-1]
 
 
 def _type(expr: q.Expr) -> ValueType | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.errors import InternalError
 from omnigraph.lang.query.typed import And, Compare, Expr, SystemRef
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
 from omnigraph.lang.types import ValueType
@@ -25,6 +26,7 @@ from omnigraph.query.plan import node_tests, variables
 from omnigraph.query.residency.columns import Columns
 from omnigraph.query.residency.edges import EdgeRows, Side
 from omnigraph.query.rowcolumns import SomeEdges
+from omnigraph.query.search.predicates import Sought
 from omnigraph.query.snapshot import Snapshot
 from omnigraph.tables.columns import DST, ID, ROW_ADDRESS, SRC, arrow_type, table_schema
 
@@ -185,6 +187,9 @@ class _TableColumns:
         if field == "type":
             return pa.repeat(pa.scalar(self._entity.name), self.length)
         return _one(self._rows.column({"id": ID, "src": SRC, "dst": DST}[field]))
+
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        raise InternalError("a mutation searches a property")
 
 
 def _edge_rows(entity: EdgeType, edges: EdgeRows, conjuncts: Sequence[Expr], scope: Scope) -> np.ndarray:
