@@ -145,7 +145,7 @@ def _typed(node: Expression, parts: list[Expr], place: Place) -> Expr:
         case ListLiteral():
             return _list(node, parts)
         case Call():
-            return _call(node, parts)
+            return _call(node, parts, place)
         case Comparison():
             return _comparison(node, parts[0], parts[1])
         case Membership():
@@ -262,7 +262,7 @@ def _is_negative(value: object) -> bool:
 # --- calls
 
 
-def _call(node: Call, parts: list[Expr]) -> Expr:
+def _call(node: Call, parts: list[Expr], place: Place) -> Expr:
     match node.name:
         case "now":
             return Now(DATETIME)
@@ -273,7 +273,7 @@ def _call(node: Call, parts: list[Expr]) -> Expr:
         case "count" | "sum" | "avg" | "min" | "max":
             return aggregate(node.name, node.arguments[0], parts[0])
         case _:
-            raise AssertionError(f"no place admits the call {node.name}")
+            return place.search(node, parts)
 
 
 def aggregate(fold: FoldName, argument: Expression, typed: Expr, code: Literal["T8", "T40"] = "T8") -> Aggregate:
