@@ -311,7 +311,7 @@ def _text_test(
             continue
         fix, edits = None, tuple[Replacement, ...]()
         if of is not None and of.kind == "list" and kind == "contains" and part is parts[0]:
-            fix = f"{_operand_text(written[1])} in {_operand_text(written[0])}"
+            fix = f"{operand_text(written[1])} in {operand_text(written[0])}"
             edits = (Replacement(node.span, fix),)
         raise type_fault(
             "T7",
@@ -397,7 +397,7 @@ def _infix(node: InfixTest, left: Expr, right: Expr) -> Expr:
     return _text_test(node.word, node, (node.left, node.right), [left, right])
 
 
-def _operand_text(expression: Expression) -> str:
+def operand_text(expression: Expression) -> str:
     """The text of an expression as the operand of a test."""
     text = expression_text(expression)
     compound = isinstance(expression, (Disjunction, Conjunction, Negation, Comparison, Membership, NullTest, InfixTest))
