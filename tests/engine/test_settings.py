@@ -10,7 +10,12 @@ import pytest
 import omnigraph
 from omnigraph.ambient import SystemClock
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.reading.context import Context
+from omnigraph.engine.settings import RequestSettings, request_settings
 from omnigraph.errors import InvalidQuery, InvalidRequest, LimitExceeded, QueryTimeout
+from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.query.parse import parse_file
+from omnigraph.query.limits import QuerySettings
 
 SCHEMA = "node Port { code: String @key } edge Ferry: Port -> Port"
 READ = "query q() { match { $p: Port } return { $p.code } }"
@@ -75,6 +80,9 @@ def test_every_limit_of_a_read_has_a_variable_and_its_refusal_says_how_to_raise_
         ("OMNIGRAPH_TRAVERSAL_WORK_LIMIT", str(2**63)),
         ("OMNIGRAPH_TRAVERSAL", "fast"),
         ("OMNIGRAPH_INT64_JSON", "float"),
+        ("OMNIGRAPH_ANN_NPROBES", "-1"),
+        ("OMNIGRAPH_EXACT_NEAREST", "true"),
+        ("OMNIGRAPH_FTS_SCRATCH_ROWS", str(2**31)),
         ("OMNIGRAPH_WRITE_BYTES", "none"),
         ("OMNIGRAPH_LOCAL_SYNC", "maybe"),
         ("OMNIGRAPH_CACHE_BYTES", "much"),
@@ -96,12 +104,46 @@ def test_a_number_of_too_many_digits_is_a_bad_value_like_any_other(uri: str) -> 
         omnigraph.open(uri).query(READ, settings={"max_result_rows": "9" * 5_000})
 
 
+def test_the_settings_of_search_reach_the_run_from_the_environment_the_call_and_the_text() -> None:
+    variables = {"OMNIGRAPH_ANN_NPROBES": "0", "OMNIGRAPH_EXACT_NEAREST": "on", "OMNIGRAPH_FTS_SCRATCH_ROWS": "7"}
+    process = RequestSettings.from_environment(variables)
+    assert process.query == QuerySettings(ann_nprobes=0, exact_nearest=True, fts_scratch_rows=7)
+    asked = request_settings({"ann_nprobes": "5", "fts_scratch_rows": 0}, process)
+    lines = parse_file("set exact_nearest = off; set ann_nprobes = 6; reset fts_scratch_rows;").settings
+    assert asked.with_lines(lines).query == QuerySettings(ann_nprobes=6, exact_nearest=False, fts_scratch_rows=7)
+    assert RequestSettings.from_environment({}).query == QuerySettings()
+
+
+def test_what_the_process_decides_is_out_of_reach_of_others(uri: str) -> None:
+    own = omnigraph.open(uri)
+    line = "set fts_scratch_rows = 5;"
+    assert shown(own, f"{line} show fts_scratch_rows") == {"fts_scratch_rows": ("5", "200000", "file")}
+    of_others = Graph(Context(own.core, capped=True))
+    insert = 'query m() { insert Port { code: "D" } }'
+    for sent in (
+        lambda: of_others.query(f"{line} show all"),
+        lambda: of_others.query(f"set max_result_rows = 3; {line} {READ}"),
+        lambda: of_others.mutate(f"{line} {insert}"),
+    ):
+        with pytest.raises(InvalidQuery) as caught:
+            sent()
+        assert isinstance(caught.value.diagnostic, Diagnostic)
+        assert (caught.value.diagnostic.code, caught.value.diagnostic.stage) == ("Q003", "settings")
+    for send in (of_others.query, of_others.mutate):
+        with pytest.raises(InvalidRequest, match="OMNIGRAPH_FTS_SCRATCH_ROWS") as refused:
+            send(READ if send == of_others.query else insert, settings={"fts_scratch_rows": 5})
+        assert refused.value.code == "invalid_setting"
+    assert len(of_others.query(f"reset fts_scratch_rows; reset all; {READ}")) == 3
+    assert shown(of_others, "show fts_scratch_rows") == {"fts_scratch_rows": ("200000", "200000", "default")}
+    assert len(of_others.query(f"set ann_nprobes = 0; set exact_nearest = on; {READ}")) == 3
+
+
 # --- lines of the text itself
 
 
 def shown(graph: Graph, text: str, **given: Any) -> dict[str, tuple[str, str, str]]:
     rows = graph.query(text, **given).to_dict()["rows"]
-    assert {row["scope"] for row in rows} == {"request"}
+    assert {row["name"] for row in rows if row["scope"] != "request"} <= {"fts_scratch_rows"}
     return {row["name"]: (row["value"], row["default"], row["source"]) for row in rows}
 
 
@@ -132,6 +174,9 @@ def test_show_tells_value_default_and_where_it_came_from(uri: str, monkeypatch: 
     assert shown(graph, "show traversal") == {"traversal": ("auto", "auto", "default")}
     everything = shown(graph, "set int64_json = string; show all;", settings={"max_result_rows": 7})
     assert everything == {
+        "ann_nprobes": ("20", "20", "default"),
+        "exact_nearest": ("off", "off", "default"),
+        "fts_scratch_rows": ("200000", "200000", "default"),
         "int64_json": ("string", "number", "file"),
         "max_result_rows": ("7", "1000000", "request"),
         "query_timeout_ms": ("5", "5", "env"),

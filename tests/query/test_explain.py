@@ -13,6 +13,8 @@ from omnigraph.lang.query.check import check
 from omnigraph.lang.query.params import bind_given
 from omnigraph.lang.query.typed import ReadQuery
 from omnigraph.query.explain.answer import explain
+from omnigraph.query.explain.logical import logical_tree
+from omnigraph.query.explain.nodes import tree_rows
 from omnigraph.query.expressions import Scope
 from omnigraph.query.limits import QuerySettings
 from omnigraph.query.plan import plan_pattern
@@ -69,6 +71,28 @@ def test_the_example_of_the_chapter(harbour_graph: MemoryGraph) -> None:
         "statistics",
     ]  # fmt: skip
     assert json.loads(plan_rows(table)["statistics"]) == {"edge:CallsAt": 4, "node:Port": 2, "node:Vessel": 3}
+
+
+def test_the_meaning_of_a_search_names_its_conjuncts_its_arms_and_its_rank(harbour_graph: MemoryGraph) -> None:
+    rank = 'rrf(nearest($v.hull, $h), bm25($v.title, "alma"), $k)'
+    text = f"""query q($h: Vector(2), $k: I64, $n: I64) {{
+      match {{ $v: Vessel  search($v.title, "alma") = true }} return {{ $v.title }} order {{ {rank}, $v.imo }} limit $n }}"""
+    tree = [
+        (row.node, json.loads(row.detail)) for row in tree_rows("logical", logical_tree(read_of(harbour_graph, text)))
+    ]
+    assert tree == [
+        ("Project", {"columns": ["v.title"]}),
+        ("Limit", {"n": "$n"}),
+        ("Sort", {"keys": [f"{rank} desc", "$v.imo asc"], "tiebreak": ["$v.@id asc"]}),
+        ("RankFuse", {"arms": ["nearest($v.hull, $h)", 'bm25($v.title, "alma")'], "k": "$k", "limit": "$n"}),
+        ("Filter", {"conjuncts": ['search($v.title, "alma")']}),
+        ("Scan", {"binding": "$v", "type": "Vessel"}),
+    ]
+    standard = text.replace(", $k)", ")").replace("limit $n", "limit 5")
+    (fused,) = (
+        row for row in tree_rows("logical", logical_tree(read_of(harbour_graph, standard))) if row.node == "RankFuse"
+    )
+    assert json.loads(fused.detail) | {"arms": []} == {"arms": [], "k": 60, "limit": 5}
 
 
 def test_trees_come_in_order_and_in_pre_order(harbour_graph: MemoryGraph) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from omnigraph.lang.query.syntax import (
     FOLDS,
+    RANKS,
     BareName,
     BareSystem,
     BlockClause,
@@ -197,7 +198,10 @@ clauses: st.SearchStrategy[Any] = st.recursive(st.one_of(hops, declarations, fil
 
 def _keys() -> st.SearchStrategy[Any]:
     def allowed(key: Key) -> bool:
-        return key.direction is None or not isinstance(key.expression, Call)
+        if key.direction is None or not isinstance(key.expression, Call):
+            return True
+        name = key.expression.name
+        return name != "nearest" and (name not in RANKS or key.direction == "desc")
 
     return st.builds(Key, expressions, st.sampled_from([None, "asc", "desc"])).filter(allowed)
 

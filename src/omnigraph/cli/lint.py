@@ -1,8 +1,9 @@
-"""`omnigraph lint`: do query files parse, and do they check against a schema?"""
+"""`omnigraph lint`: do query files parse and check against a schema, and do they say what was meant?"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,11 +12,12 @@ from omnigraph.cli.command import command
 from omnigraph.cli.errors import Exit, UsageRefused
 from omnigraph.cli.output import emit_json, emit_text
 from omnigraph.cli.session import Session
-from omnigraph.cli.source import named, read_text, schema_text
+from omnigraph.cli.source import exact_text, named
 from omnigraph.cli.terminal import say
 
 if TYPE_CHECKING:
     from omnigraph.cli.linting import Linted
+    from omnigraph.lang.query.lint.findings import Finding
     from omnigraph.lang.schema.catalog import Catalog
 
 
@@ -25,33 +27,53 @@ if TYPE_CHECKING:
 def lint(session: Session, files: tuple[str, ...], schema: str | None) -> int:
     """Check query files against a schema file or a graph's schema; reads no data. Exit 1 if one is at fault.
 
-    This version reports errors only; warnings (codes L…) are not part of it.
+    What is legal and probably not meant is told by warnings and infos (codes L201 to L210), which change no exit code.
     """
     from omnigraph.cli.linting import linted
 
-    about, catalog = _catalog(session, schema)
-    reports = [linted(read_text(file, "--query"), named(file), catalog) for file in files]
+    used = _used_schema(session, schema)
+    reports = [linted(exact_text(file, "--query"), named(file), used.catalog, used.findings) for file in files]
     if session.json:
-        objects = [{"status": r.status, "schema_source": about, **r.to_dict()} for r in reports]
+        objects = [{"status": r.status, "schema_source": used.about, **r.to_dict()} for r in reports]
         emit_json(objects[0] if len(objects) == 1 else {"files": objects})
     else:
         for report in reports:
             _say(report)
+        for finding in used.findings:  # once, however many files there are
+            say(finding.render(used.name))
     return Exit.DONE if all(report.status == "ok" for report in reports) else Exit.FAILED
 
 
-def _catalog(session: Session, schema: str | None) -> tuple[dict[str, Any], Catalog]:
-    """Where the schema is from, and what it means. Raises InvalidSchema, UsageRefused, and what opening a graph raises."""
+@dataclass(frozen=True, slots=True)
+class _UsedSchema:
+    """Where a schema is from, what it means, and what the rules find in it. `name`: that of its file, if it has one."""
+
+    about: dict[str, Any]
+    catalog: Catalog
+    findings: tuple[Finding, ...]
+    name: str | None
+
+
+def _used_schema(session: Session, schema: str | None) -> _UsedSchema:
+    """Raises InvalidSchema, UsageRefused, and what opening a graph raises."""
+    from omnigraph.lang.query.lint.findings import in_order
+    from omnigraph.lang.query.lint.rules import schema_findings
+    from omnigraph.lang.schema.compile import compile_schema
+    from omnigraph.lang.schema.parse import parse_schema
+
     graph_named = schema is not None and ("://" in schema or os.path.isdir(schema))
     if schema is not None and not graph_named:
         if any(session.given.get(name) for name in ("store", "cluster", "server", "profile", "graph")):
             raise UsageRefused("--schema FILE and the address of a graph exclude each other.")
-        from omnigraph.lang.schema.compile import compile_schema
-
-        text = schema_text(session, schema)
-        return {"kind": "file", "path": named(schema)}, compile_schema(text, mint=_no_identity)
+        session.source_name = named(schema)
+        text = exact_text(schema, "--schema")
+        catalog = compile_schema(text, mint=_no_identity)
+        about: dict[str, Any] = {"kind": "file", "path": named(schema)}
+        return _UsedSchema(about, catalog, in_order(schema_findings(parse_schema(text), catalog)), named(schema))
     with session.reading(schema if graph_named else None) as graph:
-        return {"kind": "graph", "graph_commit_id": graph.head.graph_commit_id}, graph.schema.types
+        catalog, text = graph.schema.types, graph.schema.source
+        about = {"kind": "graph", "graph_commit_id": graph.head.graph_commit_id}
+        return _UsedSchema(about, catalog, in_order(schema_findings(parse_schema(text), catalog)), None)
 
 
 def _no_identity() -> str:
@@ -60,7 +82,13 @@ def _no_identity() -> str:
 
 
 def _say(report: Linted) -> None:
-    count = "1 query" if report.queries == 1 else f"{report.queries} queries"
-    emit_text(f"{report.path}: {count}, {len(report.faults)} at fault")
+    told = ["1 query" if report.queries == 1 else f"{report.queries} queries", f"{len(report.faults)} at fault"]
+    for word, count in (("warning", report.count("warning")), ("info", report.count("info"))):
+        if count:
+            told.append(f"{count} {word}{'' if count == 1 else 's'}")
+    emit_text(f"{report.path}: {', '.join(told)}")
     for fault in report.faults:
         say(fault.render(report.path, caret=False))
+    for finding in report.findings:
+        if not finding.in_schema:
+            say(finding.render(report.path))

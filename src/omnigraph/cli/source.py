@@ -14,12 +14,17 @@ from omnigraph.cli.values import json_object, pairs, typed_params
 
 
 def read_text(path: str, option: str) -> str:
-    """A UTF-8 file, or standard input for `-`. Raises UsageRefused."""
+    """A UTF-8 file without its byte order mark, or standard input for `-`. Raises UsageRefused."""
+    return exact_text(path, option).removeprefix("\ufeff")
+
+
+def exact_text(path: str, option: str) -> str:
+    """As `read_text`, with the mark: the places in it are those in the file. Raises UsageRefused."""
     try:
         if path == "-":
-            return sys.stdin.buffer.read().decode("utf-8-sig")
+            return sys.stdin.buffer.read().decode("utf-8")
         with open(path, "rb") as file:
-            return file.read().decode("utf-8-sig")
+            return file.read().decode("utf-8")
     except UnicodeDecodeError:
         raise UsageRefused(f"{option} {path}: this is not UTF-8 text.") from None
     except OSError as error:

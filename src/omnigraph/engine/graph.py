@@ -225,10 +225,11 @@ class Graph(AbstractContextManager["Graph"]):
         """
         text, values = source_text(source), merged_params(params, kw_params)
         check_text(query_name, "query_name")
-        statement = around(text).statement
-        if statement is not None:
-            refuse_company(statement, params=values, target=branch or snapshot or as_of, name=query_name)
-            return self._stated(statement, self._context.settings_of(settings).with_lines(around(text).settings))
+        beside = around(text)
+        asked = self._context.settings_of(settings).admitting(beside.settings, text)
+        if beside.statement is not None:
+            refuse_company(beside.statement, params=values, target=branch or snapshot or as_of, name=query_name)
+            return self._stated(beside.statement, asked.with_lines(beside.settings))
         try:
             return run_query(
                 self._core,
@@ -237,7 +238,7 @@ class Graph(AbstractContextManager["Graph"]):
                 query_name=query_name,
                 selector=self._context.selector(branch, snapshot, as_of),
                 default_branch=self.branch,
-                settings=self._context.settings_of(settings),
+                settings=asked,
                 door=door,
             )
         except InvalidParams as refused:
@@ -359,8 +360,9 @@ class Graph(AbstractContextManager["Graph"]):
         values = merged_params(params, kw_params)
         check_text(query_name, "query_name")
         condition = checked_condition(if_commit)
-        self._context.settings_of(settings)
-        statement = around(text).statement
+        beside = around(text)
+        self._context.settings_of(settings).admitting(beside.settings, text)
+        statement = beside.statement
         if isinstance(statement, ShowStatement):
             raise InvalidRequest("`show` is a read: send it to query.", code="wrong_verb", effects="none")
         if statement is not None:

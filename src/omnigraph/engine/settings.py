@@ -12,17 +12,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from omnigraph.errors import InvalidRequest
-from omnigraph.lang.query.settings import AVAILABLE, SETTINGS, Setting
+from omnigraph.lang.diagnostics import SourceText
+from omnigraph.lang.query.faults import invalid_query
+from omnigraph.lang.query.settings import AVAILABLE, SETTINGS, Setting, out_of_reach
 from omnigraph.lang.query.syntax import SettingLine
 from omnigraph.query.limits import QuerySettings, Traversal, variable_of
 
 Origin = Literal["default", "env", "request", "file"]
 
 _OF_A_RUN = QuerySettings()
+_SWITCH = {False: "off", True: "on"}
 _DEFAULTS: dict[str, int | str] = {
-    name: "number" if name == "int64_json" else getattr(_OF_A_RUN, name) for name in AVAILABLE
-}
+    name: getattr(_OF_A_RUN, name) for name in AVAILABLE if name not in ("int64_json", "exact_nearest")
+} | {"int64_json": "number", "exact_nearest": _SWITCH[_OF_A_RUN.exact_nearest]}
 _LIMITS = ("traversal_work_limit", "query_timeout_ms", "max_result_rows")
+_NUMBERS = (*_LIMITS, "ann_nprobes", "fts_scratch_rows")
 _DIGITS_MAX = 19
 
 SETTING_VARIABLES: tuple[str, ...] = tuple(variable_of(name) for name in AVAILABLE)
@@ -43,7 +47,8 @@ class Shown:
 class RequestSettings:
     """What a read depends on, and how its integers are spelled in JSON. `origins`: where what is no default came from.
 
-    `process`: those that `reset` goes back to; None for the process's own. `capped`: limits may be lowered, not raised.
+    `process`: those that `reset` goes back to; None for the process's own. `capped`: they are of someone else than the
+    process, who may lower limits and not raise them, and sets nothing of scope `process`.
     """
 
     values: Mapping[str, int | str] = field(default_factory=lambda: dict(_DEFAULTS))
@@ -73,12 +78,24 @@ class RequestSettings:
         return QuerySettings(
             traversal=cast("Traversal", self.values["traversal"]),
             fixed=frozenset(name for name in _LIMITS if self._is_at_cap(name)),
-            **{name: cast("int", self.values[name]) for name in _LIMITS},
+            exact_nearest=self.values["exact_nearest"] == _SWITCH[True],
+            **{name: cast("int", self.values[name]) for name in _NUMBERS},
         )
 
     @property
     def int64_as_string(self) -> bool:
         return self.values["int64_json"] == "string"
+
+    def admitting(self, lines: Sequence[SettingLine], source: str) -> RequestSettings:
+        """Itself, if whoever sent the settings lines of a text may write them; whether they are right is not looked at.
+
+        Raises InvalidQuery (`Q003`).
+        """
+        for line in lines if self.capped else ():
+            fault = out_of_reach(line)
+            if fault is not None:
+                raise invalid_query(fault, SourceText(source), None)
+        return self
 
     def with_lines(self, lines: Sequence[SettingLine]) -> RequestSettings:
         """What holds after the settings lines of a file, which are checked. Raises InvalidRequest for a limit that the
@@ -98,6 +115,8 @@ class RequestSettings:
         for name, value in given.items():
             if name not in AVAILABLE:
                 raise _invalid(_unknown(name))
+            if self.capped and SETTINGS[name].scope == "process":
+                raise _invalid(f"{name} is for the process that hosts the graph to set, by {variable_of(name)}.")
             values[name], origins[name] = _value(name, value), origin
             if self.capped and name in _LIMITS and cast("int", values[name]) > self._cap(name):
                 raise _invalid(
@@ -138,7 +157,8 @@ class RequestSettings:
 def request_settings(
     given: Mapping[str, Any] | None, defaults: RequestSettings | None = None, *, capped: bool = False
 ) -> RequestSettings:
-    """What a request asks for, on top of the defaults of the process. `capped`: its limits may be lowered, not raised.
+    """What a request asks for, on top of the defaults of the process. `capped`: its limits may be lowered, not raised, and
+    what is of scope `process` stays.
 
     Raises InvalidRequest (`invalid_setting`) naming an unknown setting or what a value may be.
     """

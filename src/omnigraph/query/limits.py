@@ -16,7 +16,9 @@ Traversal = Literal["auto", "indexed", "matrix"]
 
 @dataclass(frozen=True, slots=True)
 class QuerySettings:
-    """The settings of languages.md 19 that running a read depends on. Only limits can make a difference to an answer.
+    """The settings of languages.md 19 that running a read depends on. Beside the limits only those of search can make a
+    difference to an answer: `ann_nprobes` (0: no cap) and `exact_nearest` to which rows an indexed `nearest` finds,
+    `fts_scratch_rows` to whether a full-text index that is yet to be built is done without.
 
     `fixed`: limits that no request can raise, only the environment of the process.
     """
@@ -25,6 +27,8 @@ class QuerySettings:
     traversal_work_limit: int = 100_000_000
     query_timeout_ms: int = 60_000
     max_result_rows: int = 1_000_000
+    ann_nprobes: int = 20
+    exact_nearest: bool = False
     fts_scratch_rows: int = 200_000
     fixed: frozenset[str] = frozenset()
 

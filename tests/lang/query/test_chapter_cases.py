@@ -21,10 +21,9 @@ REFUSED: dict[int, tuple[str, str, str]] = {
     17: ("match { $v: Vessel } return { $v.tonnage > 600 }", "T43", "$v.tonnage > 600"),
     18: ("match { $v: Vessel } return { $v.title, $v.title }", "T25", "$v.title }"),
     21: ("match { $s: Sailor } return { count($s.rank) as n } order { max($s.rank) }", "T42", "max($s.rank)"),
-    24: ("match { $v: Vessel } return { $v.title } order { nearest($v.hull, [0, 1]) }", "N001", "nearest"),
-    25: ('match { $v: Vessel  search($v.title, "alma") or $v.imo = 3 } return { $v.title }', "N001", "search"),
-    26: ('match { $v: Vessel  fuzzy($v.title, "Crovo", 2) } return { $v.title }', "N001", "fuzzy"),
-    27: ('match { $v: Vessel } return { $v.title, bm25($v.title, "a") as s } order { $v.title }', "N001", "bm25"),
+    24: ("match { $v: Vessel } return { $v.title } order { nearest($v.hull, [0, 1]) }", "T17", "nearest"),
+    25: ('match { $v: Vessel  search($v.title, "alma") or $v.imo = 3 } return { $v.title }', "T38", "search"),
+    27: ('match { $v: Vessel } return { $v.title, bm25($v.title, "a") as s } order { $v.title }', "T33", "bm25"),
     32: ('update Port set { code: "OSL" } where code = "BGO"', "T64", 'code: "OSL"'),
     34: ('insert Sailor { name: "x" } delete Sailor where name = "x"', "T65", "delete"),
 }
@@ -109,6 +108,9 @@ def test_case_18_names_columns_by_variable(catalog: Catalog) -> None:
         "match { $s: Sailor } return { $s.rank as r, count($s) as n } order { n desc }",  # 20
         "match { $v: Vessel { imo: 99 } } return { sum($v.tonnage) as t, $v.status }",  # 22
         "match { $v: Vessel } return { $v.title } order { $v.title } limit 0",  # 23
+        "match { $v: Vessel } return { $v.title } order { nearest($v.hull, [0, 1]) } limit 9",  # 24
+        'match { $v: Vessel  fuzzy($v.title, "Crovo", 2) } return { $v.title }',  # 26
+        'match { $v: Vessel  fuzzy($v.title, "Crovo", 1) } return { $v.title }',  # 26
         'insert Vessel { imo: 1, title: "Alma", status: "active" }',  # 28
         'insert Tows { from: "1", to: "2", since: date("2024-01-01") }',  # 29
         'insert CallsAt { from: "1", to: "[\\"BGO\\",\\"NO\\"]" }',  # 30

@@ -15,7 +15,7 @@ import pytest
 from omnigraph.errors import InvalidParams, InvalidQuery
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.check import check
-from omnigraph.lang.query.params import bind_params, choose_query
+from omnigraph.lang.query.params import bind_given, bind_params, choose_query
 from omnigraph.lang.query.typed import TypedQuery
 from omnigraph.lang.schema.catalog import Catalog
 
@@ -317,6 +317,35 @@ def test_a_negative_limit_is_p003(catalog: Catalog) -> None:
     assert bind_params(declared, {"n": 0}, door="json") == {"n": 0}
     assert problem(declared, {"n": -1}).code == "P003"
     assert bind_params(query("$n: I64", catalog), {"n": -1}, door="json") == {"n": -1}
+
+
+SEARCHED: dict[str, tuple[str, str, list[Any], list[Any]]] = {
+    # how `$p` is used: its type, the text around it, values that it takes, integers out of range
+    "edits": ("I64?", 'search($v.title, "a")  not { $v follows $w  fuzzy($w.title, "a", $p) }', [0, 2], [-1, 3]),
+    "bm25": ("String?", "order { bm25($v.title, $p) }", ["", "a"], []),
+    "nearest a vector": ("Vector(2)?", "order { nearest($v.hull, $p) } limit 3", [[0, 1]], []),
+    "nearest a text": ("String?", "order { nearest($v.hull, $p) } limit 3", [""], []),
+    "the second arm": ("String?", 'order { rrf(bm25($v.title, "a"), nearest($v.hull, $p)) } limit 3', ["a"], []),
+    "k": ("U32?", 'order { rrf(bm25($v.title, "a"), bm25($v.title, "b"), $p) } limit 3', [1, 2**32 - 1], [0]),
+}
+
+
+@pytest.mark.parametrize("use", SEARCHED)
+def test_a_null_or_misfit_operand_of_a_search_is_refused(use: str, catalog: Catalog) -> None:
+    of, text, fitting, outside = SEARCHED[use]
+    block, tail = ("", text) if text.startswith("order") else (text, "")
+    (declared,) = check(f"query q($p: {of}) {{ match {{ $v: Vessel  {block} }} return {{ $v }} {tail} }}", catalog)
+    for value in fitting:
+        assert list(bind_params(declared, {"p": value}, door="json")) == ["p"]
+    assert problem(declared, {}).code == problem(declared, {"p": None}).code == "P005"
+    for value in outside:
+        assert problem(declared, {"p": value}).code == "P003"
+    assert bind_given(declared, {}, door="json") == {}  # type: ignore[arg-type]
+
+
+def test_a_predicate_may_look_for_null(catalog: Catalog) -> None:
+    text = "query q($p: String?) { match { $v: Vessel  search($v.title, $p) } return { $v } }"
+    assert bind_params(check(text, catalog)[0], {}, door="json") == {"p": None}
 
 
 def test_the_query_to_run_is_the_named_or_the_only_one(catalog: Catalog) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +20,21 @@ from omnigraph.lang.query.check import check
 from omnigraph.lang.query.operation import describe
 from omnigraph.lang.query.parse import parse_file
 from omnigraph.lang.query.printer import file_text
-from omnigraph.lang.query.typed import Aggregate, And, Block, NodeRef, Pattern, PropertyRef, ReadQuery, SystemRef
+from omnigraph.lang.query.typed import (
+    Aggregate,
+    And,
+    Block,
+    Bm25,
+    Fused,
+    Nearest,
+    NodeRef,
+    Pattern,
+    PropertyRef,
+    Rank,
+    ReadQuery,
+    SystemRef,
+    TextSearch,
+)
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import Scalar
 from support import cases
@@ -48,7 +62,13 @@ SIGNS = ["=", "!=", "<", "<=", ">", ">="]
 
 
 # What a random part may meet; parse errors, reserved names and the codes of mutations are not among them.
-CODES = {f"T{number}" for number in (*range(1, 10), 22, 23, 24, 25, 36, 39, 41, 42, 43, 45, 50, 52, 53, 60, 62, 63, 68)}
+CODES = {
+    f"T{number}"
+    for number in (
+        *(*range(1, 10), 15, 17, *range(19, 26), 27, 32, 33, *range(35, 40), *range(41, 46)),
+        *(50, 52, 53, 60, 62, 63, 66, 68),
+    )
+}
 
 
 class Writer:
@@ -60,6 +80,10 @@ class Writer:
 
     def one(self, *choices: str) -> str:
         return self.rnd.choice(choices)
+
+    def some(self, made: Callable[[], str]) -> list[str]:
+        """Nothing, mostly, or one."""
+        return [made()] if self.rnd.random() < 0.3 else []
 
     def name(self) -> str:
         return self.rnd.choice(self.names)
@@ -73,7 +97,9 @@ class Writer:
         return self.rnd.choice(CONSTANTS)
 
     def test(self, depth: int = 2) -> str:
-        kind = self.rnd.randrange(9)
+        kind = self.rnd.randrange(10)
+        if kind == 9:
+            return self.predicate()
         if kind == 0 and depth:
             return f"not ({self.test(depth - 1)})"
         if kind == 1 and depth:
@@ -85,6 +111,26 @@ class Writer:
         if kind == 4:
             return f"{self.one('contains', 'starts_with')}({self.operand()}, {self.operand()})"
         return f"{self.operand()} {self.rnd.choice(SIGNS)} {self.operand()}"
+
+    def searched(self) -> str:
+        return self.operand() if self.rnd.random() < 0.2 else f"{self.name()}.{self.one('title', 'title', 'hull')}"
+
+    def predicate(self) -> str:
+        words = self.one('"a"', '"b c"', "$p", "$n") if self.rnd.random() < 0.9 else self.operand()
+        edits = self.one("", "", ", 1", ", 3", ", $n")
+        call = self.one("search", "match_text", "fuzzy")
+        text = f"{call}({self.searched()}, {words}{edits if call == 'fuzzy' else ''})"
+        return text + self.one("", "", "", " = true", " = false")
+
+    def rank(self) -> str:
+        if self.rnd.random() < 0.5:
+            return f"nearest({self.name()}.{self.one('hull', 'hull', 'title')}, {self.one('[0, 1]', '$p', '[1]')})"
+        return f"bm25({self.searched()}, {self.one('$p', '$n', self.operand())})"
+
+    def first_key(self) -> str:
+        if self.rnd.random() < 0.3:
+            return f"rrf({self.rank()}, {self.rank()}{self.one('', ', 7', ', $n', ', 0')})"
+        return self.rank()
 
     def clause(self, depth: int) -> str:
         kind = self.rnd.randrange(10)
@@ -106,7 +152,9 @@ class Writer:
         return "  ".join(self.clause(depth) for _ in range(self.rnd.randint(1, 4)))
 
     def item(self) -> str:
-        kind = self.rnd.randrange(5)
+        kind = self.rnd.randrange(6)
+        if kind == 5:
+            return self.one(self.rank(), self.predicate(), f"max({self.rank()})")
         if kind == 0:
             return self.name()
         if kind == 1:
@@ -116,6 +164,8 @@ class Writer:
         return self.operand()
 
     def order(self) -> str:
+        if self.rnd.random() < 0.2:
+            return self.rank()
         return self.one("x", self.operand(), self.test()) + self.one("", " desc")
 
 
@@ -165,7 +215,8 @@ def judge(pattern: Pattern, catalog: Catalog, outside: dict[str, str], bound: di
         if hop.edge_var is not None:
             edges[hop.edge_var] = [member.edge_type for member in hop.members]
     for part in [*pattern.filters]:
-        assert not isinstance(part, And)
+        assert not isinstance(part, And | Rank)
+        assert all(each is part for each in nodes_of(part) if isinstance(each, TextSearch))
         used |= judge_expression(part, catalog, types, edges)
         assert getattr(part, "type").scalar is Scalar.BOOL  # noqa: B009
     for block in pattern.blocks:
@@ -194,6 +245,11 @@ def judge_expression(tree: Any, catalog: Catalog, types: dict[str, str], edges: 
             case SystemRef(var=var, field=field):
                 assert field == "id" or var in edges
                 assert var in types or var in edges
+            case TextSearch(text=text) | Bm25(text=text):
+                searched = catalog.nodes[types[text.var]].property(text.name)
+                assert searched is not None
+                assert searched.indexed
+                continue
             case NodeRef(var=var, type_name=name):
                 assert types[var] == name
             case _:
@@ -221,6 +277,25 @@ def test_what_checks_is_consistent_with_the_schema(seed: int, catalog: Catalog) 
     assert sum(map(len, parts)) > 10
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_checks_of_a_ranked_query_is_consistent_with_the_schema(seed: int, catalog: Catalog) -> None:
+    writer = Writer(random.Random(seed))
+    judged = 0
+    for _ in range(300):
+        key = writer.first_key()
+        clauses = ["$a: Vessel  $b: Vessel  $c: Port  $d: Sailor", *writer.some(writer.test)]
+        scored = [f"{key} as s"] if writer.rnd.random() < 0.3 else []
+        items = ["$a.title", *scored, *writer.some(writer.item)]
+        source = query_of(clauses, items, [key, *writer.some(writer.order)])
+        refusal = refusal_of(source, catalog)
+        if refusal is None:
+            judged += 1
+            judge_query(source, catalog)
+        else:
+            assert refusal.code in CODES, source
+    assert judged > 5
+
+
 def judge_query(source: str, catalog: Catalog) -> None:
     (query,) = check(source, catalog)
     assert isinstance(query, ReadQuery)
@@ -231,8 +306,18 @@ def judge_query(source: str, catalog: Catalog) -> None:
         judge_expression(item.expr, catalog, types, edges)
     assert query.aggregated == any(isinstance(item.expr, Aggregate) for item in query.items)
     assert len({item.name for item in query.items}) == len(query.items)
-    for key in query.order:
+    for position, key in enumerate(query.order):
         assert key.item is None or query.items[key.item].expr == key.expr
+        judge_expression(key.expr, catalog, types, edges)
+        ranks = [part for part in nodes_of(key.expr) if isinstance(part, Rank)]
+        assert position == 0 or not ranks or key.item is not None
+        assert not any(isinstance(part, Fused) for item in query.items for part in nodes_of(item.expr))
+        assert not (query.aggregated and ranks)
+        assert query.limit is not None or not any(isinstance(part, Nearest) for part in ranks)
+    for item in query.items:
+        for part in nodes_of(item.expr):
+            assert not isinstance(part, TextSearch)
+            assert not isinstance(part, Rank) or part == query.order[0].expr
     reads = {ref.type_name for ref in describe(query, catalog).reads}
     assert reads >= {node.type_name for node in query.pattern.nodes}
     assert parse_file(file_text(parse_file(source))) == parse_file(source)

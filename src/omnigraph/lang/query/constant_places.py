@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.lang.query.faults import Fault, Replacement, listing, nearest_name, quoted, type_fault
-from omnigraph.lang.query.places import Place, call_refused, declared_property, system_field
+from omnigraph.lang.query.places import Place, call_refused, declared_property, refused_before, system_field
 from omnigraph.lang.query.printer import expression_text
 from omnigraph.lang.query.scope import Scope
 from omnigraph.lang.query.syntax import (
@@ -85,6 +85,9 @@ class ConstantPlace:
         if node.name in FOLDS or node.name in SEARCH_CALLS:
             raise call_refused(node, "a mutation" if self.role == "assignment" else "a constant")
 
+    def search(self, node: Call, parts: list[Expr]) -> Expr:
+        raise refused_before(node)
+
     def within_aggregate(self) -> ConstantPlace:
         return self
 
@@ -155,6 +158,9 @@ class WherePlace:
     def call(self, node: Call) -> None:
         if node.name in FOLDS or node.name in SEARCH_CALLS:
             raise call_refused(node, "a mutation")
+
+    def search(self, node: Call, parts: list[Expr]) -> Expr:
+        raise refused_before(node)
 
     def within_aggregate(self) -> WherePlace:
         return self

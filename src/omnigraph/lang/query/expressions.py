@@ -145,7 +145,7 @@ def _typed(node: Expression, parts: list[Expr], place: Place) -> Expr:
         case ListLiteral():
             return _list(node, parts)
         case Call():
-            return _call(node, parts)
+            return _call(node, parts, place)
         case Comparison():
             return _comparison(node, parts[0], parts[1])
         case Membership():
@@ -262,7 +262,7 @@ def _is_negative(value: object) -> bool:
 # --- calls
 
 
-def _call(node: Call, parts: list[Expr]) -> Expr:
+def _call(node: Call, parts: list[Expr], place: Place) -> Expr:
     match node.name:
         case "now":
             return Now(DATETIME)
@@ -273,7 +273,7 @@ def _call(node: Call, parts: list[Expr]) -> Expr:
         case "count" | "sum" | "avg" | "min" | "max":
             return aggregate(node.name, node.arguments[0], parts[0])
         case _:
-            raise AssertionError(f"no place admits the call {node.name}")
+            return place.search(node, parts)
 
 
 def aggregate(fold: FoldName, argument: Expression, typed: Expr, code: Literal["T8", "T40"] = "T8") -> Aggregate:
@@ -311,7 +311,7 @@ def _text_test(
             continue
         fix, edits = None, tuple[Replacement, ...]()
         if of is not None and of.kind == "list" and kind == "contains" and part is parts[0]:
-            fix = f"{_operand_text(written[1])} in {_operand_text(written[0])}"
+            fix = f"{operand_text(written[1])} in {operand_text(written[0])}"
             edits = (Replacement(node.span, fix),)
         raise type_fault(
             "T7",
@@ -397,7 +397,7 @@ def _infix(node: InfixTest, left: Expr, right: Expr) -> Expr:
     return _text_test(node.word, node, (node.left, node.right), [left, right])
 
 
-def _operand_text(expression: Expression) -> str:
+def operand_text(expression: Expression) -> str:
     """The text of an expression as the operand of a test."""
     text = expression_text(expression)
     compound = isinstance(expression, (Disjunction, Conjunction, Negation, Comparison, Membership, NullTest, InfixTest))

@@ -16,6 +16,7 @@ from omnigraph.errors import InvalidParams
 from omnigraph.lang.diagnostics import Diagnostic, SourceText, Span
 from omnigraph.lang.natives import from_python
 from omnigraph.lang.query.faults import Fault, invalid_query, listing, nearest_name
+from omnigraph.lang.query.search_operands import SearchOperand, search_operands
 from omnigraph.lang.query.typed import Param, ParamDecl, ReadQuery, Signature, TypedQuery
 from omnigraph.lang.values import Refused, Value, date_text, datetime_text, value_from_json
 
@@ -52,7 +53,8 @@ def bind_params(query: TypedQuery | Signature, given: Mapping[str, object], *, d
     """A value for every declared parameter, in order of declaration; absent nullable ones are None.
 
     Raises `InvalidParams`: `P004` for a name that the query does not declare, then for the first parameter at fault
-    `P001` if it is missing, `P002` if it has the wrong shape, `P003` if its value does not fit.
+    `P001` if it is missing, `P002` if it has the wrong shape, `P003` if its value does not fit. Then, by the role of a
+    parameter in a read, `P003` for a limit, a number of edits or a `k` out of range and `P005` for a null rank.
     """
     declared = [param.name for param in query.params]
     for name in given:
@@ -68,6 +70,9 @@ def bind_params(query: TypedQuery | Signature, given: Mapping[str, object], *, d
         if isinstance(count, int) and count < 0:
             message = f"the parameter `{limit.name}` is a limit and is negative"
             raise InvalidParams(_diagnostic("P003", message, query.name, expected="an integer of at least 0"))
+    for operand in search_operands(query) if isinstance(query, ReadQuery) else ():
+        if operand.param in bound:
+            _judge_operand(operand, bound[operand.param], query.name)
     return bound
 
 
@@ -89,6 +94,15 @@ def json_value(value: Value | None) -> object:
             return date_text(value)
         case _:
             return value
+
+
+def _judge_operand(operand: SearchOperand, value: Value | None, query: str) -> None:
+    if value is None:
+        message = f"the parameter `{operand.param}` is null, which {operand.role} can't be"
+        raise InvalidParams(_diagnostic("P005", message, query, expected=operand.wanted()))
+    if isinstance(value, int) and not operand.admits(value):
+        message = f"the parameter `{operand.param}` is {operand.role} and is {value}"
+        raise InvalidParams(_diagnostic("P003", message, query, expected=operand.wanted()))
 
 
 def _bound(param: ParamDecl, given: Mapping[str, object], query: TypedQuery | Signature, door: Door) -> Value | None:

@@ -15,6 +15,7 @@ from omnigraph.lang.query.places import declared_property
 from omnigraph.lang.query.printer import clause_text, expression_text
 from omnigraph.lang.query.read_place import ReadPlace
 from omnigraph.lang.query.scope import ANONYMOUS, Scope
+from omnigraph.lang.query.search_places import placed_filters
 from omnigraph.lang.query.syntax import (
     TEXT_TESTS,
     BlockClause,
@@ -115,7 +116,8 @@ class _BlockCheck:
                 case BlockClause() | FoldClause():
                     blocks.append(self._block(clause, index, order))
                 case _:
-                    filters += filters_of(clause, ReadPlace(self.scope, "filter"))
+                    conjuncts = filters_of(clause, ReadPlace(self.scope, "filter"))
+                    filters += placed_filters(clause, conjuncts, self.scope)
         nodes = tuple(
             NodeVar(name, self.scope.nodes[name].name)
             for name in order

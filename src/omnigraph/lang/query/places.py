@@ -49,6 +49,10 @@ class Place(Protocol):
         """Only refuses, before the arguments are looked at."""
         ...
 
+    def search(self, node: Call, parts: list[Expr]) -> Expr:
+        """A search or ranking call that `call` let pass, with its arguments typed."""
+        ...
+
     def within_aggregate(self) -> Place:
         """The place of an aggregate's argument."""
         ...
@@ -87,6 +91,11 @@ def declared_property(code: str, of: EntityType, name: Word, span: Span, prefix:
         property_name=None if prefix else name.text,
         sought=Sought("property", name.text, name.span, of.id, prefix),
     )
+
+
+def refused_before(node: Call) -> AssertionError:
+    """For the `search` of a place whose `call` lets no search call pass."""
+    return AssertionError(f"`{node.name}` was refused here before its arguments were looked at")
 
 
 def call_refused(node: Call, where: str) -> Fault:

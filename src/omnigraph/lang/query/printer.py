@@ -74,7 +74,12 @@ def tree_equal(left: Expression, right: Expression) -> bool:
 
 
 def column_name(expression: Expression) -> str:
-    """The name of a return item without alias: its canonical text without `$`."""
+    """The name of a return item without alias: its canonical text without `$`; a score is named like a property."""
+    match expression:
+        case Call(name="nearest" | "bm25" as rank, arguments=(PropertyAccess(variable=variable), *_)):
+            return f"{variable.text}.{'_distance' if rank == 'nearest' else '_score'}"
+        case _:
+            pass
     return expression_text(expression, sigil="")
 
 

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from omnigraph.lang.diagnostics import Span
-from omnigraph.lang.query.availability import call_refusal
 from omnigraph.lang.query.constant_places import ConstantPlace
 from omnigraph.lang.query.faults import Fault, Replacement, listing, quoted, type_fault
 from omnigraph.lang.query.places import Place, declared_property, system_field
 from omnigraph.lang.query.printer import expression_text
 from omnigraph.lang.query.scope import EdgeVariable, Scope
+from omnigraph.lang.query.search import typed_search
 from omnigraph.lang.query.syntax import (
     FOLDS,
+    RANKS,
+    SEARCH_CALLS,
     BareName,
     BareSystem,
     Call,
@@ -115,11 +117,26 @@ class ReadPlace:
         return None
 
     def call(self, node: Call) -> None:
-        refusal = call_refusal(node)
-        if refusal is not None:
-            raise refusal
-        if node.name not in FOLDS:
-            return
+        if node.name in SEARCH_CALLS:
+            self._search_call(node)
+        elif node.name in FOLDS:
+            self._aggregate_call(node)
+
+    def _search_call(self, node: Call) -> None:
+        """What no filter and no block takes. Where such a call may stand in `return` and `order`: search_places.py."""
+        if self.role == "fold":
+            message = f"a block's argument is a value, and `{node.name}` belongs to the whole read"
+            raise type_fault("T40", message, node.span, expression=expression_text(node))
+        if self.role == "filter" and node.name in RANKS:
+            raise type_fault(
+                "T7",
+                f"`{node.name}` ranks the rows of an answer and cannot be a filter",
+                node.span,
+                expression=expression_text(node),
+                expected=f"the first order key: `order {{ {expression_text(node)} }}`",
+            )
+
+    def _aggregate_call(self, node: Call) -> None:
         if self.in_aggregate:
             raise type_fault(
                 "T8", "aggregates do not nest", node.span, expression=expression_text(node), expected="no aggregate"
@@ -136,6 +153,9 @@ class ReadPlace:
             raise type_fault(
                 "T40", "a block's argument holds no aggregate", node.span, expression=expression_text(node)
             )
+
+    def search(self, node: Call, parts: list[Expr]) -> Expr:
+        return typed_search(node, parts, self.scope)
 
     def within_aggregate(self) -> ReadPlace:
         return replace(self, in_aggregate=True, null_test=False)

@@ -12,9 +12,9 @@ from omnigraph.lang.query.places import Place
 from omnigraph.lang.query.printer import column_name, expression_text
 from omnigraph.lang.query.read_place import ReadPlace
 from omnigraph.lang.query.scope import Scope
+from omnigraph.lang.query.search_places import check_item, check_rank, check_ungrouped, rank_of
 from omnigraph.lang.query.syntax import (
     FOLDS,
-    SEARCH_CALLS,
     TEXT_TESTS,
     BareName,
     Call,
@@ -59,19 +59,23 @@ class Result:
 def check_result(body: ReadBody, scope: Scope) -> Result:
     """The typed items, keys and limit over the variables of the pattern. Raises `Fault` in the order of 16.1."""
     aliases = frozenset(item.alias.text for item in body.items if item.alias is not None)
-    items = _checked_items(body.items, ReadPlace(scope, "item", aliases))
+    items = _checked_items(body.items, ReadPlace(scope, "item", aliases), body.order[0] if body.order else None)
     aggregated = any(isinstance(item.expr, Aggregate) for item in items)
     order = _OrderCheck(body.items, items, aggregated, ReadPlace(scope, "key"))
-    keys = tuple(order.checked(key) for key in body.order)
+    keys = tuple(order.checked(key, first=index == 0) for index, key in enumerate(body.order))
+    check_rank(body, keys)
     _check_grouping(body.items, items, aggregated)
+    if aggregated:
+        check_ungrouped(body, keys)
     return Result(items, aggregated, keys, _checked_limit(body, scope))
 
 
-def _checked_items(written: Sequence[Item], place: Place) -> tuple[ReturnItem, ...]:
+def _checked_items(written: Sequence[Item], place: Place, first: Key | None) -> tuple[ReturnItem, ...]:
     names: set[str] = set()
     items: list[ReturnItem] = []
     for item in written:
         typed = typed_expression(item.expression, place)
+        check_item(item.expression, first)
         if item.alias is None and _is_test(item.expression):
             raise type_fault(
                 "T43",
@@ -108,13 +112,14 @@ class _OrderCheck:
     aggregated: bool
     place: Place
 
-    def checked(self, key: Key) -> OrderKey:
-        descending = key.direction == "desc"
+    def checked(self, key: Key, *, first: bool) -> OrderKey:
+        rank = rank_of(key) if first else None
+        descending = key.direction == "desc" if rank is None else rank.name != "nearest"
         index = self._index(key.expression)
         if index is not None:
             return OrderKey(self.items[index].expr, descending, index)
-        if isinstance(key.expression, Call) and key.expression.name in SEARCH_CALLS:
-            self.place.call(key.expression)
+        if rank is not None:
+            return OrderKey(typed_expression(rank, self.place), descending)
         if isinstance(key.expression, (PropertyAccess, SystemAccess)):
             typed = typed_expression(key.expression, self.place)
             if not self.aggregated:

@@ -52,7 +52,16 @@ SETTINGS: dict[str, Setting] = {
     )
 }
 
-AVAILABLE = ("traversal", "traversal_work_limit", "query_timeout_ms", "max_result_rows", "int64_json")
+AVAILABLE = (
+    "ann_nprobes",
+    "exact_nearest",
+    "traversal",
+    "traversal_work_limit",
+    "query_timeout_ms",
+    "max_result_rows",
+    "int64_json",
+    "fts_scratch_rows",
+)
 """The settings that this version has."""
 
 
@@ -86,6 +95,15 @@ def _name_fault(name: Word, *, or_all: bool) -> Fault | None:
     edits = (Replacement(name.span, near),) if near else ()
     expected = f"one of the settings {listing(SETTINGS)}"
     return _settings_fault(f"there is no setting `{name.text}`", name.span, expected, near, edits)
+
+
+def out_of_reach(line: SettingLine) -> Fault | None:
+    """`Q003` for a line that sets what only the process that hosts the engine decides, written by someone else."""
+    setting = SETTINGS.get(line.name.text)
+    if setting is None or setting.scope == "request" or line.kind == "reset":
+        return None
+    message = f"`{setting.name}` is for the process that hosts the graph to set"
+    return _settings_fault(message, line.name.span, "a setting of scope `request`")
 
 
 def _settings_fault(

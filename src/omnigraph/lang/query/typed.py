@@ -289,7 +289,9 @@ class ReturnItem:
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """`expr` is a property, a system field, a node, or tree-equal to a return item; `item` is that item's index, if any."""
+    """`expr` is a property, a system field, a node, tree-equal to a return item, or as the first key a rank; `item` is the
+    index of the item that it is equal to, if any. A rank has its best first: only that of `nearest` ascends.
+    """
 
     expr: Expr
     descending: bool

@@ -14,12 +14,15 @@ from omnigraph.lang.query.brackets import AND, ATOM, NOT, OR, TEST, within
 from omnigraph.lang.query.typed import (
     Aggregate,
     And,
+    Bm25,
     Compare,
     Constant,
     Expr,
+    Fused,
     InList,
     IsNull,
     ListOf,
+    Nearest,
     NodeRef,
     Not,
     Now,
@@ -27,6 +30,7 @@ from omnigraph.lang.query.typed import (
     Param,
     PropertyRef,
     SystemRef,
+    TextSearch,
     TextTest,
 )
 from omnigraph.lang.values import date_text, datetime_text, float_text
@@ -81,6 +85,14 @@ def _spelled(expr: Expr) -> tuple[str, int]:
             return f"{within(_spelled(expr.operand), ATOM)} is {'not ' if negated else ''}null", TEST
         case TextTest(kind=kind):
             return f"{kind}({typed_text(expr.text)}, {typed_text(expr.part)})", ATOM
+        case TextSearch(call=call):
+            return _call_text(call, expr.text, expr.query, expr.edits), ATOM
+        case Nearest():
+            return _call_text("nearest", expr.vector, expr.query), ATOM
+        case Bm25():
+            return _call_text("bm25", expr.text, expr.query), ATOM
+        case Fused():
+            return _call_text("rrf", expr.first, expr.second, expr.k), ATOM
         case Aggregate(func=func):
             return f"{func}({typed_text(expr.argument)})", ATOM
         case Not():
@@ -91,6 +103,10 @@ def _spelled(expr: Expr) -> tuple[str, int]:
             return " or ".join(_chain(expr, Or, AND)), OR
         case _:
             assert_never(expr)
+
+
+def _call_text(name: str, *arguments: Expr | None) -> str:
+    return f"{name}({', '.join(typed_text(each) for each in arguments if each is not None)})"
 
 
 def _chain(expr: And | Or, kind: type[And] | type[Or], wanted: int) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Kind = Literal[
-    "Argument", "Scan", "Expand", "Filter", "Join", "Fold", "Aggregate", "Sort", "Limit", "Project"
+    "Argument", "Scan", "Expand", "Filter", "Join", "Fold", "RankFuse", "Aggregate", "Sort", "Limit", "Project"
 ]  # `Argument`: the assignments of the enclosing block, where a correlated one begins
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from omnigraph.lang.query.typed import Aggregate, Block, Hop, HopMember, OrderKey, Param, ReadQuery
+from omnigraph.lang.query.typed import Aggregate, Block, Constant, Fused, Hop, HopMember, OrderKey, Param, ReadQuery
 from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Node
 from omnigraph.query.plan import shown_ties
@@ -53,13 +53,25 @@ def tail_nodes(query: ReadQuery, matched: Node) -> Node:
         groups = [typed_text(item.expr) for item in query.items if not isinstance(item.expr, Aggregate)]
         calls = [typed_text(item.expr) for item in query.items if isinstance(item.expr, Aggregate)]
         root = Node("Aggregate", {"groups": groups, "calls": calls}, (root,))
+    if query.order and isinstance(query.order[0].expr, Fused):
+        root = _fused_node(query, query.order[0].expr, root)
     if query.order:
         keys = [_key_text(query, key) for key in query.order]
         root = Node("Sort", {"keys": keys, "tiebreak": _ties(query)}, (root,))
     if query.limit is not None:
-        n = f"${query.limit.name}" if isinstance(query.limit, Param) else query.limit
-        root = Node("Limit", {"n": n}, (root,))
+        root = Node("Limit", {"n": _number(query.limit)}, (root,))
     return Node("Project", {"columns": [item.name for item in query.items]}, (root,))
+
+
+def _fused_node(query: ReadQuery, rank: Fused, root: Node) -> Node:
+    """The ranks of one variable, arm by arm, and the rank that is made of them."""
+    k = rank.k.value if isinstance(rank.k, Constant) else typed_text(rank.k)
+    arms = [typed_text(rank.first), typed_text(rank.second)]
+    return Node("RankFuse", {"arms": arms, "k": k, "limit": _number(query.limit)}, (root,))
+
+
+def _number(limit: int | Param | None) -> int | str | None:
+    return f"${limit.name}" if isinstance(limit, Param) else limit
 
 
 def _key_text(query: ReadQuery, key: OrderKey) -> str:
