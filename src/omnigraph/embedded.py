@@ -77,6 +77,6 @@ def init(
     return graph
 
 
-def _write_guard(uri: str | PathLike[str]) -> Callable[[], AbstractContextManager[None]]:
+def _write_guard(uri: str | PathLike[str]) -> Callable[[], AbstractContextManager[object]]:
     root = cluster_of(uri)
     return nullcontext if root is None else partial(shared, root)

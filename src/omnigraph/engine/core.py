@@ -60,7 +60,7 @@ class GraphCore:
     limits: LoadLimits = field(default_factory=LoadLimits)
     settings: RequestSettings = field(default_factory=RequestSettings)
     lanes: Lanes = field(default_factory=Lanes)
-    write_guard: Callable[[], AbstractContextManager[None]] = nullcontext
+    write_guard: Callable[[], AbstractContextManager[object]] = nullcontext
     name: str = ""
 
     def __post_init__(self) -> None:
