@@ -22,6 +22,7 @@
     ├── Busy                        429, 503: nothing started
     ├── OutcomeUnknown              the publication may or may not have landed
     ├── StorageFailure              a storage request failed; nothing was published
+    ├── EmbeddingFailed             the embedding provider gave no usable vector
     ├── InternalError, RecoveryRequired, KeyOutcomeUnknown
     └── NotServed, ContractMismatch, ExpectedOne, LockHeld, FormatMismatch   client side or direct
 
@@ -34,39 +35,16 @@ or the text of a lower library's error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from omnigraph.error_parts import DiagnosticLike, OutcomeLike
+from omnigraph.error_parts import StorageClass as StorageClass
+from omnigraph.error_parts import StoragePhase as StoragePhase
 from omnigraph.escaping import safe_text
 
 Retry = Literal["fix", "retry", "refresh", "recover", "reconcile"]
 Effects = Literal["none", "unknown"]
-
-
-class StorageClass(StrEnum):
-    """What kind of storage failure it was."""
-
-    THROTTLED = "throttled"
-    TIMEOUT = "timeout"
-    CONNECTION = "connection"
-    DENIED = "denied"
-    NOT_FOUND = "not_found"
-    SERVER_ERROR = "server_error"
-    CORRUPT = "corrupt"
-    UNSUPPORTED = "unsupported"
-    LOCAL_IO = "local_io"
-
-
-class StoragePhase(StrEnum):
-    """Which step of an operation sent the request that failed."""
-
-    READ = "read"
-    STAGE = "stage"
-    PUBLISH = "publish"
-    TAG = "tag"
-    LEDGER = "ledger"
-    LOCK = "lock"
+EmbeddingReason = Literal["no_provider", "model", "unreachable", "refused", "bad_vector"]
 
 
 class OmnigraphError(Exception):
@@ -460,6 +438,22 @@ class StorageFailure(OmnigraphError, code="storage_failure", retry="retry"):
         )
         self.cls = cls
         self.phase = phase
+
+
+class EmbeddingFailed(OmnigraphError, code="embedding_failed", status=424, retry="recover"):
+    """The embedding provider gave no usable vector; nothing was staged.
+
+    `reason`: `no_provider` there is none, or it lacks its key; `model` it has another model than the schema records;
+    `unreachable` no answer after every attempt; `refused` it does not take the request, or may not be asked; `bad_vector`
+    its answer is no vector of the right size.
+    """
+
+    def __init__(
+        self, message: str, *, reason: EmbeddingReason, provider: str | None = None, model: str | None = None
+    ) -> None:
+        details = _without_nulls({"provider": provider, "model": model, "reason": reason})
+        super().__init__(message, detail_key="embedding", details=details)
+        self.reason: EmbeddingReason = reason
 
 
 class InternalError(OmnigraphError):
