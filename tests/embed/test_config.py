@@ -149,6 +149,20 @@ def test_what_a_kind_can_not_have_is_refused() -> None:
         from_environment(PROVIDER="gemini", MODEL="a/../b")  # it becomes a segment of a path
 
 
+def test_a_server_s_environment_reaches_listed_hosts_only() -> None:
+    given = {
+        "OMNIGRAPH_EMBED_PROVIDER": "openai-compatible",
+        "OMNIGRAPH_EMBED_BASE_URL": "https://vectors.harbor.example/v1",
+        "OMNIGRAPH_EMBED_MODEL": "m",
+    }
+    config = provider_from_environment(given, HOSTS)
+    assert config is not None
+    assert config.hosts is HOSTS
+    with pytest.raises(InvalidRequest, match="OMNIGRAPH_EMBED_BASE_URL"):
+        provider_from_environment(given, ProviderHosts())
+    assert provider_from_environment({"OMNIGRAPH_EMBED_PROVIDER": "gemini"}, ProviderHosts()) is not None
+
+
 # --- cluster.yaml
 
 PROFILE = {

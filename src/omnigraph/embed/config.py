@@ -97,8 +97,10 @@ class ProviderConfig:
         return self.key_required and secret_from(variables, self.key_variable) is None
 
 
-def provider_from_environment(environ: Mapping[str, str] | None = None) -> ProviderConfig | None:
-    """The provider that `OMNIGRAPH_EMBED_PROVIDER` names; None if it names none.
+def provider_from_environment(
+    environ: Mapping[str, str] | None = None, hosts: ProviderHosts | None = None
+) -> ProviderConfig | None:
+    """The provider that `OMNIGRAPH_EMBED_PROVIDER` names; None if it names none. A server says which `hosts` it may have.
 
     A missing key is no fault yet: it fails the queries that need it. Raises InvalidRequest (`invalid_setting`) naming the
     variable and what it may be.
@@ -116,6 +118,7 @@ def provider_from_environment(environ: Mapping[str, str] | None = None) -> Provi
     kind = text
     base = _base_url(kind, given["OMNIGRAPH_EMBED_BASE_URL"], "OMNIGRAPH_EMBED_BASE_URL")
     host = _host_of(base)
+    _check_host(host, hosts, "OMNIGRAPH_EMBED_BASE_URL")
     return ProviderConfig(
         kind=kind,
         name=kind,
@@ -129,6 +132,7 @@ def provider_from_environment(environ: Mapping[str, str] | None = None) -> Provi
             _whole(given, "OMNIGRAPH_EMBED_RETRY_ATTEMPTS", 4, 1, 10),
             _whole(given, "OMNIGRAPH_EMBED_RETRY_BACKOFF_MS", 200, 0, 60_000),
         ),
+        hosts=hosts,
     )
 
 
@@ -154,9 +158,7 @@ def provider_from_profile(
     if kind == "openai-compatible" and not texts.get("base_url"):
         raise _invalid(f"{where}base_url is required for {kind}")
     base = _base_url(kind, texts.get("base_url", ""), f"{where}base_url")
-    host = _host_of(base)
-    if host is not None and host not in PUBLIC_HOSTS and not hosts.lists(host):
-        raise _invalid(f"{where}the host of base_url is none that this server may ask (--provider-host)")
+    _check_host(_host_of(base), hosts, f"{where}base_url")
     if base is not None and not texts.get("model"):
         raise _invalid(f"{where}model is required for {kind}")
     return ProviderConfig(
@@ -212,6 +214,12 @@ def _split(text: str) -> SplitResult | None:
     segments = parts.path.split("/")
     plain = _PATH.fullmatch(parts.path) and not {".", ".."} & set(segments)
     return parts if parts.hostname and is_host(parts.hostname) and port != 0 and plain else None
+
+
+def _check_host(host: str | None, hosts: ProviderHosts | None, what: str) -> None:
+    """A name in a configuration reaches nothing that the operator of the process did not list, public providers apart."""
+    if host is not None and hosts is not None and host not in PUBLIC_HOSTS and not hosts.lists(host):
+        raise _invalid(f"{what} has a host that this server may not ask (--provider-host)")
 
 
 def _host_of(base: str | None) -> str | None:
