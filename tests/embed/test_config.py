@@ -227,6 +227,16 @@ def test_a_profile_that_a_server_may_not_use_is_refused_without_its_values(
     assert "canary" not in refused.value.message
 
 
+@pytest.mark.parametrize("kind", ["openai", "openai-compatible", "gemini"])
+def test_a_profile_with_a_network_names_its_model(kind: str) -> None:
+    profile = {"kind": kind, "base_url": "https://openrouter.ai/api/v1", "api_key": "${OMNIGRAPH_PROVIDER_KEY_A}"}
+    with pytest.raises(InvalidRequest, match="model is required"):
+        provider_from_profile("p", profile, HOSTS)
+    if kind != "openai-compatible":
+        with pytest.raises(InvalidRequest, match="model is required"):
+            provider_from_profile("p", {"kind": kind, "api_key": "${OMNIGRAPH_PROVIDER_KEY_A}"}, HOSTS)
+
+
 @pytest.mark.parametrize("name", ["", "1a", "a b", "a" * 65, "ä", "a\n"])
 def test_a_provider_s_name_is_a_plain_one(name: str) -> None:
     with pytest.raises(InvalidRequest, match="name"):
