@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, Literal, Protocol
+
+
+class StorageClass(StrEnum):
+    """What kind of storage failure it was."""
+
+    THROTTLED = "throttled"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    DENIED = "denied"
+    NOT_FOUND = "not_found"
+    SERVER_ERROR = "server_error"
+    CORRUPT = "corrupt"
+    UNSUPPORTED = "unsupported"
+    LOCAL_IO = "local_io"
+
+
+class StoragePhase(StrEnum):
+    """Which step of an operation sent the request that failed."""
+
+    READ = "read"
+    STAGE = "stage"
+    PUBLISH = "publish"
+    TAG = "tag"
+    LEDGER = "ledger"
+    LOCK = "lock"
 
 
 class DiagnosticLike(Protocol):

@@ -35,40 +35,16 @@ or the text of a lower library's error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from omnigraph.error_parts import DiagnosticLike, OutcomeLike
+from omnigraph.error_parts import StorageClass as StorageClass
+from omnigraph.error_parts import StoragePhase as StoragePhase
 from omnigraph.escaping import safe_text
 
 Retry = Literal["fix", "retry", "refresh", "recover", "reconcile"]
 Effects = Literal["none", "unknown"]
 EmbeddingReason = Literal["no_provider", "model", "unreachable", "refused", "bad_vector"]
-
-
-class StorageClass(StrEnum):
-    """What kind of storage failure it was."""
-
-    THROTTLED = "throttled"
-    TIMEOUT = "timeout"
-    CONNECTION = "connection"
-    DENIED = "denied"
-    NOT_FOUND = "not_found"
-    SERVER_ERROR = "server_error"
-    CORRUPT = "corrupt"
-    UNSUPPORTED = "unsupported"
-    LOCAL_IO = "local_io"
-
-
-class StoragePhase(StrEnum):
-    """Which step of an operation sent the request that failed."""
-
-    READ = "read"
-    STAGE = "stage"
-    PUBLISH = "publish"
-    TAG = "tag"
-    LEDGER = "ledger"
-    LOCK = "lock"
 
 
 class OmnigraphError(Exception):
@@ -473,16 +449,10 @@ class EmbeddingFailed(OmnigraphError, code="embedding_failed", status=424, retry
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        reason: EmbeddingReason,
-        provider: str | None = None,
-        model: str | None = None,
-        **fields: Any,
+        self, message: str, *, reason: EmbeddingReason, provider: str | None = None, model: str | None = None
     ) -> None:
         details = _without_nulls({"provider": provider, "model": model, "reason": reason})
-        super().__init__(message, detail_key="embedding", details=details, **fields)
+        super().__init__(message, detail_key="embedding", details=details)
         self.reason: EmbeddingReason = reason
 
 

@@ -58,6 +58,7 @@ CODES: Mapping[str, Mapping[int, set[str]]] = {
     "headers_too_large": {431: {"fix"}},
     "unsupported_media_type": {415: {"fix"}},
     "idempotency_key_reused": {422: {"fix"}},
+    "embedding_failed": {424: {"recover"}},
     "too_many_requests": {429: {"retry"}},
     "stream_busy": {429: {"retry"}},
     "internal": {500: {"recover", "reconcile"}},
