@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from omnigraph.ambient import Clock, SystemClock
+from omnigraph.embed.embedder import Embedder
 from omnigraph.engine.checked import CheckedQueries
 from omnigraph.engine.heads import Heads
 from omnigraph.engine.lanes import Lanes, Ticket
@@ -45,8 +46,8 @@ class GraphCore:
 
     `owner`: this process alone writes the graph (it holds the lock), so heads in memory are believed, but for what
     `taken_over_at` brings (`Heads`). `fence` says whether it may still write. `settings` are the defaults of reads.
-    `write_guard` is entered around every write; it raises if this process may not write now. `name` is what operators
-    call the graph; its id where nobody has named it.
+    `write_guard` is entered around every write; it raises if this process may not write now. `embedder` makes vectors of
+    the texts of queries. `name` is what operators call the graph; its id where nobody has named it.
     """
 
     store: Store
@@ -61,6 +62,7 @@ class GraphCore:
     settings: RequestSettings = field(default_factory=RequestSettings)
     lanes: Lanes = field(default_factory=Lanes)
     write_guard: Callable[[], AbstractContextManager[object]] = nullcontext
+    embedder: Embedder | None = None
     name: str = ""
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from omnigraph.embed.config import ProviderConfig, provider_from_environment
 from omnigraph.engine.limits import LoadLimits
 from omnigraph.engine.settings import RequestSettings
 from omnigraph.store.settings import StoreSettings
@@ -18,12 +19,13 @@ from omnigraph.tables.budget import limit_from_environment
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """`requests`: what a read starts from that says nothing else."""
+    """`requests`: what a read starts from that says nothing else. `embeddings`: the provider, if there is one."""
 
     store: StoreSettings
     loads: LoadLimits
     requests: RequestSettings
     cache_bytes: int
+    embeddings: ProviderConfig | None
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> ProcessSettings:
@@ -34,4 +36,5 @@ class ProcessSettings:
             loads=LoadLimits.from_environment(variables),
             requests=RequestSettings.from_environment(variables),
             cache_bytes=limit_from_environment(variables),
+            embeddings=provider_from_environment(variables),
         )

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 from omnigraph.ambient import Clock, SystemClock, fresh_ulid, random_hex
+from omnigraph.embed.embedder import Embedder
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.environment import ProcessSettings
 from omnigraph.engine.evidence import staging_begins
@@ -179,6 +180,7 @@ def _core(
         limits=process.loads,
         settings=process.requests,
         lanes=lanes_of(store),
+        embedder=None if process.embeddings is None else Embedder(process.embeddings, clock=clock),
     )
     if fence is not None:
         core.fence = fence

@@ -88,7 +88,7 @@ class Scope:
     def embedded(self, text: str, entity: NodeType, name: str) -> np.ndarray:
         """Raises EmbeddingFailed."""
         if self.embedder is None:
-            raise EmbeddingFailed("No embedding provider is configured.", reason="no_provider")
+            raise EmbeddingFailed("Nobody embeds texts here.", reason="no_provider")
         return self.embedder(text, entity, name)
 
 

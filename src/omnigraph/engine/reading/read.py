@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from omnigraph.engine.core import GraphCore
+from omnigraph.engine.embedding import query_embedder
 from omnigraph.engine.reading.selectors import Pinned, Selector, pinned
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.result import Result, Target
@@ -35,7 +36,7 @@ def run_query(
     door: Literal["json", "python"],
 ) -> Result:
     """Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), the errors of the selector, LimitExceeded,
-    QueryTimeout, StorageFailure.
+    QueryTimeout, FullTextRebuildRequired, EmbeddingFailed, StorageFailure.
     """
     now_us = core.clock.now_us()
     state = pinned(core, selector, default_branch)
@@ -61,7 +62,15 @@ def run_query(
         return Result(table, EXPLAIN_TYPES, state.commit_id, query.name, target)
     bound = bind_params(query, params, door=door)
     with snapshot.naming():
-        output = run_read(query, snapshot, bound, now=now, settings=settings.query, clock=core.clock)
+        output = run_read(
+            query,
+            snapshot,
+            bound,
+            now=now,
+            settings=settings.query,
+            clock=core.clock,
+            embedder=query_embedder(core, settings.query.query_timeout_ms),
+        )
     return Result(
         table=output.table,
         types=output.types,
