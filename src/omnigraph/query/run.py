@@ -152,13 +152,11 @@ class _Run:
         var = ranked_property(rank).var
         type_name, snapshot = self.matching.types[var], self.matching.snapshot
         ranking = Ranking(snapshot.catalog.nodes[type_name], snapshot.nodes(type_name), self.matching.scope, self.limit)
-        distinct = np.unique(bindings.nodes[var])
-        found = ranking.scores(rank, distinct)
+        vertices = bindings.nodes[var]
+        has, values = ranking.by_vertex(rank, vertices)
         self._spending.check_time()
-        place = np.full(len(distinct), -1, np.int64)
-        place[np.searchsorted(distinct, found.vertices)] = np.arange(len(found.vertices))
-        at = place[np.searchsorted(distinct, bindings.nodes[var])]
-        return bindings.where(at >= 0), found.values[at[at >= 0]]
+        scored = has[vertices]
+        return bindings.where(scored), values[vertices[scored]]
 
     def _sort_key(self, bindings: Bindings, key: OrderKey, scores: np.ndarray | None) -> SortKey:
         if isinstance(key.expr, Nearest | Bm25 | Fused):

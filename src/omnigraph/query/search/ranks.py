@@ -34,6 +34,16 @@ class Ranking:
     scope: Scope
     limit: int | None
 
+    def by_vertex(self, rank: Rank, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For these live vertices, which may repeat: by vertex number whether it has a score, and which."""
+        asked = np.zeros(len(self.nodes.dictionary), bool)
+        asked[vertices] = True
+        found = self.scores(rank, np.flatnonzero(asked).astype(np.int32))
+        has, values = np.zeros(len(asked), bool), np.zeros(len(asked), found.values.dtype)
+        has[found.vertices] = True
+        values[found.vertices] = found.values
+        return has, values
+
     def scores(self, rank: Rank, vertices: np.ndarray) -> Scores:
         """Of these live vertices, each once, those that have a score. Raises StorageFailure, EmbeddingFailed."""
         match rank:
@@ -62,8 +72,9 @@ class Ranking:
         rows, scores = index.relevance(tokens(cast(str, constant_value(rank.query, self.scope)), TERMS))
         found = self.nodes.vertices_of(rows)
         if len(vertices) < len(self.nodes):
-            asked = np.isin(found, vertices)
-            found, scores = found[asked], scores[asked]
+            asked = np.zeros(len(self.nodes.dictionary), bool)
+            asked[vertices] = True
+            found, scores = found[asked[found]], scores[asked[found]]
         return Scores(found, scores)
 
     def _fused(self, rank: Fused, vertices: np.ndarray) -> Scores:
