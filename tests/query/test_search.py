@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from omnigraph.errors import FullTextRebuildRequired
 from omnigraph.lang.query import typed as q
 from omnigraph.lang.types import BOOL, I64, STRING, Scalar, ValueType, scalar
+from omnigraph.manifest.model import TablePin
+from omnigraph.query.limits import QuerySettings
+from omnigraph.query.residency.dictionary import KeyDictionary
+from omnigraph.query.residency.nodes import NodeRows, load_nodes
 from omnigraph.query.run import run_read
+from omnigraph.query.search.vectors import nearest_rows
+from omnigraph.tables.columns import ID
 from support import random_graphs as drawn
-from support.memory_graphs import MemoryGraph
+from support.memory_graphs import MemoryGraph, MemoryTable, catalog_of, harbour
 from support.oracle import Graph, Oracle, same_cell
 
+SHELF = catalog_of("""
+node Book { title: String @key  about: String @index  place: Vector(2)? }
+node Shelf { code: String @key }
+edge Holds: Shelf -> Book
+""")
 TEXTS = (
     "the ship sails",
     "Sailing, sailing! The SHIPS of the sea",
@@ -31,6 +47,17 @@ QUERIES = ("ship sail sea", "ships ship", "sail", *TEXTS, "harbor ship", "seas n
 MAYBE = scalar(Scalar.BOOL, nullable=True)
 F32 = scalar(Scalar.F32)
 POINTS = st.sampled_from([-2.0, -0.5, 0.0, 1.0, 1.5, 3.0])
+
+
+VECTOR = pa.field("v", pa.list_(pa.float32(), 32))
+
+
+def load_nodes_of(ids: pa.Table, vectors: np.ndarray) -> NodeRows:
+    """Nodes with a vector each, in a table in memory."""
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 32)
+    table = pa.table({ID: ids.column("n").cast(pa.string()), "v": column})
+    pin = TablePin("nodes/t", 1)
+    return load_nodes(KeyDictionary(), MemoryTable(pin, table, np.arange(table.num_rows, dtype=np.uint64)))
 
 
 @st.composite
@@ -103,6 +130,7 @@ def searches(draw: st.DrawFn, graph: Graph) -> tuple[q.ReadQuery, dict[str, Any]
         scope.nodes["other"] = type_name
         hop = draw(drawn.hops(scope, scope.nodes))
         pattern = replace(pattern, nodes=(*pattern.nodes, q.NodeVar("other", type_name)), hops=(hop,) if hop else ())
+    pattern = drawn.lively(pattern, Oracle(graph, params, drawn.NOW), lambda: draw(st.integers(0, 9)))
     named = list(scope.nodes)
     if draw(st.booleans()):
         pattern = replace(pattern, filters=(*pattern.filters, draw(predicates(draw(st.sampled_from(named)), params))))
@@ -112,7 +140,6 @@ def searches(draw: st.DrawFn, graph: Graph) -> tuple[q.ReadQuery, dict[str, Any]
         if draw(st.booleans()):  # about a variable of the block around it
             block = q.Block(q.Pattern((), filters=(draw(predicates(name, params)),)), (name,), block.negated)
         pattern = replace(pattern, blocks=(block,))
-    pattern = drawn.lively(pattern, Oracle(graph, params, drawn.NOW), lambda: draw(st.integers(0, 9)))
     items: list[q.Expr] = [q.SystemRef(each, "id", STRING) for each in named]
     order: list[q.OrderKey] = []
     limit: int | None = draw(st.sampled_from([None, 5, 3, 1, 0]))
@@ -155,3 +182,103 @@ def test_every_search_gives_the_answer_of_the_naive_evaluator_whenever_its_rows_
         else:
             assert len(answer) == (len(expected) if limit is None else min(limit, len(expected)))
             assert all(any(same_cell(a, b) for b in expected) for a in answer)
+
+
+# --- what the chapter says in numbers
+
+
+@pytest.fixture
+def shelf() -> MemoryGraph:
+    graph = MemoryGraph(SHELF)
+    books = {
+        "x": {"title": "x", "about": "ship ship ship sea", "place": [0.0, 0.0]},
+        "y": {"title": "y", "about": "ship ship sea land", "place": [0.0, 1.0]},
+        "z": {"title": "z", "about": "sea land sky moon", "place": [0.0, 2.0]},
+        "w": {"title": "w", "about": "the of and", "place": None},
+    }
+    graph.put({"Book": books, "Shelf": {"s": {"code": "s"}}}, {"Holds": {"h": ("s", "z", {})}})
+    return graph
+
+
+def titles(ask: Any, graph: MemoryGraph, text: str, **params: Any) -> list[str]:
+    return [row["b.title"] for row in ask(graph, text, **params).table.to_pylist()]
+
+
+def test_the_vessels_nearest_to_a_point_and_none_without_a_vector(ask: Any) -> None:
+    found = ask(
+        harbour(),
+        "match { $v: Vessel } return { $v.title, nearest($v.hull, [0, 1]) as d } order { nearest($v.hull, [0, 1]) } limit 5",
+    )
+    assert found.table.to_pylist() == [{"v.title": "Alma", "d": 1.0}, {"v.title": "Brig", "d": 18.0}]
+    assert found.types == ("String", "F32")
+
+
+def test_relevance_is_that_of_the_formula(ask: Any, shelf: MemoryGraph) -> None:
+    text = 'match { $b: Book } return { $b.title, bm25($b.about, "ships") as s } order { bm25($b.about, "ships") }'
+    rows = ask(shelf, text).table.to_pylist()
+    # n 3 (w holds stop words alone), of which 2 hold the term; every text has 4 terms, so |d|/avg is 1
+    idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    expected = {"x": idf * 3 * 2.2 / (3 + 1.2), "y": idf * 2 * 2.2 / (2 + 1.2)}
+    assert [row["b.title"] for row in rows] == ["x", "y"]
+    assert {row["b.title"]: row["s"] for row in rows} == pytest.approx(expected, rel=1e-6)
+
+
+def test_filters_come_first_ranks_afterwards_the_limit_last(ask: Any, shelf: MemoryGraph) -> None:
+    near = "order { nearest($b.place, [0, 0]) } limit 1"
+    assert titles(ask, shelf, f"match {{ $b: Book }} return {{ $b.title }} {near}") == ["x"]
+    assert titles(ask, shelf, f"match {{ $s: Shelf  $s holds $b }} return {{ $b.title }} {near}") == ["z"]
+    # statistics are those of the type, whatever the block leaves: the score is not that of one text alone
+    text = 'match { $s: Shelf  $s holds $b } return { bm25($b.about, "sea") as s } order { bm25($b.about, "sea") }'
+    assert ask(shelf, text).table.to_pylist() == [{"s": pytest.approx(math.log(1 + 0.5 / 3.5) * 2.2 / 2.2, rel=1e-6)}]
+
+
+def test_reciprocal_ranks_add_up(ask: Any, shelf: MemoryGraph) -> None:
+    # x is 1st of the near and 1st of the relevant, y 2nd and 2nd, z 3rd of the near alone
+    fused = 'match { $b: Book } return { $b.title } order { rrf(nearest($b.place, [0, 0]), bm25($b.about, "ship")) }'
+    assert titles(ask, shelf, f"{fused} limit 5") == ["x", "y", "z"]
+    # the arm of `nearest` names no more than the limit: z is in neither arm
+    assert titles(ask, shelf, f"{fused} limit 2") == ["x", "y"]
+
+
+def test_predicates_stem_and_words_do_not(ask: Any, shelf: MemoryGraph) -> None:
+    assert sorted(titles(ask, shelf, 'match { $b: Book  search($b.about, "shipping") } return { $b.title }')) == [
+        "x",
+        "y",
+    ]
+    assert titles(ask, shelf, 'match { $b: Book  fuzzy($b.about, "shipping") } return { $b.title }') == []
+    assert titles(ask, shelf, 'match { $b: Book  fuzzy($b.about, "moons", 1) } return { $b.title }') == ["z"]
+    assert titles(ask, shelf, 'match { $b: Book  fuzzy($b.about, "moons", 0) } return { $b.title }') == []
+    assert titles(ask, shelf, 'match { $b: Book  search($b.about, "the of") } return { $b.title }') == []
+    negated = "match { $b: Book  not { $b: Book  search($b.about, $q) } } return { $b.title }"
+    assert sorted(titles(ask, shelf, f"query q($q: String?) {{ {negated} }}", q="ship")) == ["w", "z"]
+    assert sorted(titles(ask, shelf, f"query q($q: String?) {{ {negated} }}", q=None)) == ["w", "x", "y", "z"]
+
+
+def test_a_text_index_over_too_many_rows_is_refused_and_says_what_allows_it(ask: Any, shelf: MemoryGraph) -> None:
+    text = 'match { $b: Book  search($b.about, "ship") } return { $b.title }'
+    with pytest.raises(FullTextRebuildRequired, match="fts_scratch_rows"):
+        ask(shelf, text, settings=QuerySettings(fts_scratch_rows=3))
+    assert ask(shelf, text, settings=QuerySettings(fts_scratch_rows=4)).table.num_rows == 2
+
+
+@pytest.mark.parametrize("rows", [5_000, 60_000])
+def test_the_nearest_of_many_are_those_of_a_plain_computation(ask: Any, rows: int) -> None:
+    draw = np.random.default_rng(7)
+    vectors = draw.integers(-3, 4, (rows, 32)).astype(np.float32)  # many ties, all exact
+    table = pa.table({"n": pa.array(range(rows), pa.int64())})
+    nodes = load_nodes_of(table, vectors)
+    query = draw.integers(-3, 4, 32).astype(np.float32)
+    exact = ((vectors - query) ** 2).sum(axis=1)
+    for wanted in (1, 10, 700):
+        found, distances = nearest_rows(nodes, VECTOR, np.arange(rows), query, wanted)
+        assert np.array_equal(distances, exact[found])
+        assert set(np.flatnonzero(exact <= np.sort(exact)[wanted - 1])) <= set(found.tolist())
+        assert len(found) < rows or rows * 32 <= 1 << 20
+
+
+def test_distances_that_overflow_are_computed_all_the_same() -> None:
+    vectors = np.full((40_000, 32), 3e38, np.float32)
+    vectors[17] = 0
+    nodes = load_nodes_of(pa.table({"n": pa.array(range(40_000), pa.int64())}), vectors)
+    found, distances = nearest_rows(nodes, VECTOR, np.arange(40_000), np.zeros(32, np.float32), 1)
+    assert found[np.argmin(distances)] == 17

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.lang.query.operation import describe
-from omnigraph.lang.query.typed import Expr, Param, ReadQuery
+from omnigraph.lang.query.typed import Bm25, Expr, Param, ReadQuery, TextSearch
 from omnigraph.query.explain.logical import logical_tree
 from omnigraph.query.explain.nodes import Row, compact, tree_hash, tree_rows
 from omnigraph.query.explain.physical import physical_tree
@@ -47,12 +47,21 @@ def explain(
         "explain_version": EXPLAIN_VERSION,
         "logical_hash": tree_hash(logical),
         "passes": list(PASSES),
-        "settings": {"traversal": settings.traversal},
+        "settings": _settings(query, settings),
         "parameters": sorted({each.name for each in expressions(query) if isinstance(each, Param)}),
         "statistics": _statistics(query, snapshot),
     }
     rows += (Row("plan", None, name, v if isinstance(v, str) else compact(v)) for name, v in told.items())
     return _table(rows)
+
+
+def _settings(query: ReadQuery, settings: QuerySettings) -> dict[str, object]:
+    """Those that the plan read."""
+    reads_text = any(isinstance(each, TextSearch | Bm25) for each in expressions(query))
+    return {
+        "traversal": settings.traversal,
+        **({"fts_scratch_rows": settings.fts_scratch_rows} if reads_text else {}),
+    }
 
 
 @dataclass(frozen=True, slots=True)

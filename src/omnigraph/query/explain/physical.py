@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from omnigraph.lang.query.typed import And, Expr, Hop, Or, Pattern, PropertyRef, ReadQuery
+from omnigraph.lang.query.typed import And, Expr, Hop, Or, Pattern, PropertyRef, ReadQuery, TextSearch
 from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Node
-from omnigraph.query.explain.shared import argument_node, block_node, hop_detail, tail_nodes
+from omnigraph.query.explain.shared import argument_node, block_node, hop_detail, ranked_details, tail_nodes
 from omnigraph.query.hops import ROWS_AT_MOST
 from omnigraph.query.limits import Traversal
 from omnigraph.query.plan import (
@@ -32,7 +32,7 @@ def physical_tree(query: ReadQuery, snapshot: Snapshot, statistics: Statistics, 
     for each in expressions(query):
         if isinstance(each, PropertyRef):
             columns.setdefault(each.var, set()).add(each.name)
-    made = _Physical(snapshot, statistics, traversal, columns)
+    made = _Physical(snapshot, statistics, traversal, columns, ranked_details(query))
     return tail_nodes(query, made.pattern(query.pattern, None, {}))
 
 
@@ -42,6 +42,7 @@ class _Physical:
     statistics: Statistics
     traversal: Traversal
     columns: Mapping[str, set[str]]
+    ranked: Mapping[str, dict[str, Any]]
 
     def pattern(self, pattern: Pattern, root: Node | None, outer: Mapping[str, str]) -> Node:
         types = {**outer, **{node.name: node.type_name for node in pattern.nodes}}
@@ -79,9 +80,10 @@ class _Physical:
             "version": None if pin is None else str(pin.version),
             "columns": sorted(self.columns.get(node.var, ())),
             "filter": " and ".join(_conjunct(each) for each in node.conjuncts) or None,
-            "access": "full" if node.lookup is None else "id_lookup",
+            "access": _access(node),
             "rows": self.snapshot.row_count(entity.id),
             "estimate": round(expected, 2),
+            **self.ranked.get(node.var, {}),
         }
         return Node("Scan", detail)
 
@@ -94,6 +96,7 @@ class _Physical:
             "alternatives": [] if hop.edge_var is not None else ["matrix" if mode == "indexed" else "indexed"],
             "frontier_estimate": round(frontier, 2),
             "estimate": round(step.expected, 2),
+            **self.ranked.get(step.node.var, {}),
         }
         return Node("Expand", detail, (root,))
 
@@ -115,6 +118,13 @@ class _Physical:
             pin = self.snapshot.pin(catalog.edges[member.edge_type].id)
             versions[member.edge_type] = None if pin is None else str(pin.version)
         return {**hop_detail(hop, from_left=from_left), "versions": versions}
+
+
+def _access(node: NodeTests) -> str:
+    """How the nodes are found: those that a text index names are found in one that is made in memory."""
+    if node.lookup is not None:
+        return "id_lookup"
+    return "scratch_index" if any(isinstance(each, TextSearch) for each in node.filters) else "full"
 
 
 def _kept(conjuncts: Sequence[Expr], root: Node | None) -> Node:

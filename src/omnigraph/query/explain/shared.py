@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from omnigraph.lang.query.typed import Aggregate, Block, Constant, Fused, Hop, HopMember, OrderKey, Param, ReadQuery
+from omnigraph.lang.query.typed import (
+    Aggregate,
+    Block,
+    Bm25,
+    Constant,
+    Fused,
+    Hop,
+    HopMember,
+    Nearest,
+    OrderKey,
+    Param,
+    PropertyRef,
+    ReadQuery,
+)
 from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Node
 from omnigraph.query.plan import shown_ties
@@ -68,6 +81,31 @@ def _fused_node(query: ReadQuery, rank: Fused, root: Node) -> Node:
     k = rank.k.value if isinstance(rank.k, Constant) else typed_text(rank.k)
     arms = [typed_text(rank.first), typed_text(rank.second)]
     return Node("RankFuse", {"arms": arms, "k": k, "limit": _number(query.limit)}, (root,))
+
+
+def ranked_details(query: ReadQuery) -> dict[str, dict[str, Any]]:
+    """What is asked of the node that a query ranks, by variable: one rank, or the arms of a fused one. Every rank is of all
+    nodes that the match block leaves (`fetch` null), and none is asked of an index yet.
+    """
+    rank = query.order[0].expr if query.order else None
+    match rank:
+        case Nearest() | Bm25():
+            return {_ranked_ref(rank).var: {"ranked": _ranked(rank)}}
+        case Fused():
+            arms = [_ranked(arm) for arm in (rank.first, rank.second)]
+            return {_ranked_ref(rank.first).var: {"ranked": arms}}
+        case _:
+            return {}
+
+
+def _ranked_ref(rank: Nearest | Bm25) -> PropertyRef:
+    return rank.vector if isinstance(rank, Nearest) else rank.text
+
+
+def _ranked(rank: Nearest | Bm25) -> dict[str, Any]:
+    kind = "nearest" if isinstance(rank, Nearest) else "bm25"
+    query = typed_text(rank.query)
+    return {"kind": kind, "property": _ranked_ref(rank).name, "query": query, "fetch": None, "nprobes": None}
 
 
 def _number(limit: int | Param | None) -> int | str | None:
