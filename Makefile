@@ -31,6 +31,9 @@ format: setup ## write what lint would ask for
 faults: setup ## the fault laboratory at length, half an hour (SHARE=0.1: a tenth; DEEP=1: more; FIRST=name of one that failed: it alone)
 	@PYTHONPATH=tests $(BIN)/python -m faults --jobs $(JOBS) $(if $(SHARE),--share $(SHARE)) $(if $(DEEP),--deep) $(if $(FIRST),--first $(FIRST))
 
+fuzz: setup ## garbled texts of queries and schemas, a million of them (TEXTS=n)
+	GARBLED_TEXTS=$(or $(TEXTS),1000000) $(BIN)/pytest -q -n $(JOBS) tests/lang/test_garbled_texts.py
+
 bench: setup ## count requests, compare with other engines, write docs/benchmarks.md (DATA=folder of all WordNet; QUICK=1: small, writes nothing)
 	@$(BIN)/python -m benchmarks $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)")
 
@@ -49,4 +52,4 @@ clean: ## remove what was made here: .venv, caches, builds, the demo's data
 	rm -rf .venv build dist demo benchmarks/out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests examples benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup demo test lint format faults bench wordnet docs lock clean
+.PHONY: help setup demo test lint format faults fuzz bench wordnet docs lock clean
