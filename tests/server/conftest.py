@@ -27,8 +27,8 @@ class Served(Door):
         clock = SystemClock()
         opening = {"opening": given.pop("opening")} if "opening" in given else {}
         self.root = root
-        self.registry = Registry(str(root), owner=True, **opening)
         self.operations = Operations(limits or ServerLimits(), clock)
+        self.registry = Registry(str(root), owner=True, fence=self.operations.fence, **opening)
         self.services = Services(self.registry, self.operations, clock)
         super().__init__(create_app(self.services, **given))
         if load:
