@@ -216,7 +216,7 @@ def first_to_reach(
 
 @pytest.mark.timeout(600)
 def test_python_is_told_nothing_of_what_a_lower_layer_said(
-    fresh: Callable[[], Path], boundary: Boundary, logged: Logged
+    fresh: Callable[[], Path], boundary: Boundary, logged: Logged, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def run(name: str, root: Path) -> object:
         return PYTHON[name](root)
@@ -238,7 +238,24 @@ def test_python_is_told_nothing_of_what_a_lower_layer_said(
         if (root / GRAPH).exists():
             assert omnigraph.open(root / GRAPH).branches.get("main").name == "main", "and nothing else suffers"
     assert failed > 20
-    clean("the log", *logged.lines)
+    out, err = capfd.readouterr()
+    clean("the log, or what the libraries print", out, err, *logged.lines)
+
+
+def test_a_start_that_a_lower_layer_spoils_is_refused_in_words_of_its_own(
+    fresh: Callable[[], Path], boundary: Boundary, logged: Logged, capfd: pytest.CaptureFixture[str]
+) -> None:
+    boundary.reached()
+    with booted(fresh()) as served:
+        assert served is not None
+    refused = 0
+    for number, place in enumerate(boundary.reached()):
+        root = fresh()
+        with boundary.failing(place, number), booted(root) as served:
+            refused += served is None
+    assert refused > 0
+    out, err = capfd.readouterr()
+    clean("the log", out, err, *logged.lines)
 
 
 @pytest.mark.timeout(600)

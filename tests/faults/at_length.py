@@ -54,7 +54,8 @@ STEPS = 16
 SEED = 20261130
 PATIENCE_SECONDS = 600.0
 """Pieces take seconds, the longest of the publication alone some minutes."""
-OF_EACH_FIRST = 2
+FIRSTS, OF_EACH_FIRST = 1_500, 2
+"""So many of the faults that another may follow; after about a quarter of them nothing is sent that could fail too."""
 _CHUNK = 60
 _GENERATION = 64
 _FAILURES_SHOWN = 12
@@ -224,7 +225,7 @@ def _from(first: int, itself: Any, every: Iterable[Any], seeds: int) -> list[Any
     return list(itertools.islice((each for each in every if each.number >= first), seeds))
 
 
-def _numbers(pairs: int, seed: int) -> tuple[list[int], list[int]]:
+def _numbers(of_two: int, seed: int) -> tuple[list[int], list[int]]:
     """Every fault of every request of every operation, each with one of the things that may follow; and so many of the
     faults that another may follow.
     """
@@ -242,7 +243,7 @@ def _numbers(pairs: int, seed: int) -> tuple[list[int], list[int]]:
         f" {sum(map(len, cells.values()))} schedules; of these {len(firsts)} may be the first of two. Seed {seed}."
     )
     draw.shuffle(numbers)
-    return numbers, draw.sample(firsts, min(pairs, len(firsts)))
+    return numbers, draw.sample(firsts, min(of_two, len(firsts)))
 
 
 def _chunks(numbers: Sequence[_T], size: int = _CHUNK) -> Iterator[Sequence[_T]]:
@@ -366,7 +367,7 @@ def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
         slow = {stack.enter_context(_workers(1)).submit(*work): work for work in _beside(share, seed)}
         with _workers(1) as pool:
             try:
-                numbers, firsts = pool.submit(_numbers, PAIRS, seed).result(PATIENCE_SECONDS)
+                numbers, firsts = pool.submit(_numbers, FIRSTS, seed).result(PATIENCE_SECONDS)
             except TimeoutError:
                 raise Stuck("what there is to run is not counted yet") from None
         pieces = _pieces(numbers, firsts, share, seed, deep=deep)

@@ -203,6 +203,7 @@ class Counts:
 
     rounds: int = 0
     acknowledged: int = 0
+    branches: int = 0
     replayed: int = 0
     unanswered: int = 0
     unknown: int = 0
@@ -211,7 +212,8 @@ class Counts:
 
     def line(self) -> str:
         return (
-            f"{self.rounds} kills, {self.acknowledged} acknowledged (lost 0, doubled 0), {self.replayed} answered by a"
+            f"{self.rounds} kills, {self.acknowledged} acknowledged (lost 0, doubled 0; {self.branches} of them"
+            f" branches), {self.replayed} answered by a"
             f" repeat under the key, {self.unanswered} requests without an answer, {self.unknown} unknown,"
             f" {self.refused} refused, {self.seconds:.0f} s"
         )
@@ -227,6 +229,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], ob
             told = _one_root(root, min(ROUNDS_OF_A_ROOT, rounds - counts.rounds), seed + counts.rounds)
         counts.rounds += min(ROUNDS_OF_A_ROOT, rounds - counts.rounds)
         counts.acknowledged += len(told.done)
+        counts.branches += len(told.branches & set(told.done))
         counts.replayed += told.replayed
         counts.unanswered += told.unanswered
         counts.unknown += told.unknown
