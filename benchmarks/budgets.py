@@ -109,13 +109,16 @@ def _writes(counter: _Counter, graph: Graph, rows: int) -> list[Counted]:
     ]
 
 
+NOT_OWNING = "insert one keyed row, not owning the graph"
+
+
 def _guest_write(counter: _Counter, uri: str) -> Counted:
-    """A process that does not own the graph asks for the head before each write."""
+    """A process that does not own the graph asks for the head before each write, and looks at what it follows beside its
+    table commit (`engine/writing/looking.py`). That takes no more than an owner is allowed.
+    """
     guest = open_graph(uri)
     guest.mutate(INSERT_READING, code="first of a guest")
-    return counter.count(
-        "insert one keyed row, not owning the graph", None, lambda n: guest.mutate(INSERT_READING, code=f"guest{n}")
-    )
+    return counter.count(NOT_OWNING, 7, lambda n: guest.mutate(INSERT_READING, code=f"guest{n}"))
 
 
 def _branches(counter: _Counter, graph: Graph) -> list[Counted]:

@@ -354,18 +354,32 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
     """The publication may or may not have landed.
 
     `branch`, `base_commit_id` and `graph_commit_id` say where to look; `resolve` looks. The answer turns final with the
-    branch's next write. `cls` is the class of the last failure, if one was seen; `by_fault` says that a fault of this
-    program ended the attempt, in which a server stops.
+    branch's next write. `cls` is the class of the last failure, if one was seen, and `phase` the step that sent the
+    request; `by_fault` says that a fault of this program ended the attempt, in which a server stops.
     """
 
     ADVICE: ClassVar[str] = (
         "Repeat this write with this idempotency_key, or ask for the outcome of graph_commit_id. "
         "Not seeing it proves nothing until a later commit follows the base."
     )
-    ADVICE_WITHOUT_COMMIT: ClassVar[str] = (
-        "The list of branches tells, after the branch's next write. Repeat a creation with this idempotency_key; before"
-        " a deletion is repeated, see that nobody made the branch anew. An init may be repeated as it was."
+    ADVICE_WITHOUT_KEY: ClassVar[str] = (
+        "Ask for the outcome of graph_commit_id before this is repeated: it had no idempotency_key, so a repeat is"
+        " another write. Not seeing it proves nothing until a later commit follows the base."
     )
+    ADVICE_WITHOUT_COMMIT: ClassVar[Mapping[tuple[str, bool], str]] = {
+        ("branch_create", True): (
+            "Repeat this with this idempotency_key, or look at the list of branches after the branch's next write."
+        ),
+        ("branch_create", False): (
+            "Look at the list of branches after the branch's next write. This had no idempotency_key, so a repeat can't"
+            " tell what it made itself from what others made: branch_exists may then mean either."
+        ),
+        ("branch_delete", False): (
+            "Look at the list of branches after the branch's next write. Before this is repeated, see that nobody made"
+            " the branch anew."
+        ),
+        ("init", False): "Repeat this as it was: it takes over what stands there.",
+    }
 
     def __init__(
         self,
@@ -388,7 +402,9 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
             "graph_commit_id": graph_commit_id,
             "lookup": None,
             "server_stopping": False,
-            "advice": self.ADVICE if graph_commit_id else self.ADVICE_WITHOUT_COMMIT,
+            "class": None if cls is None else str(cls),
+            "phase": str(StoragePhase.PUBLISH),
+            "advice": self._advice(kind, graph_commit_id is not None, idempotency_key is not None),
         }
         if idempotency_key is not None:
             details["idempotency_key"] = idempotency_key
@@ -398,8 +414,20 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
         self.base_commit_id = base_commit_id
         self.graph_commit_id = graph_commit_id
         self.cls = cls
+        self.phase = StoragePhase.PUBLISH
         self.by_fault = False
         self._ask = ask
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether a repeat under its idempotency key is this same write: a deletion of a branch and `init` know no keys."""
+        return self.details["kind"] not in ("branch_delete", "init")
+
+    def _advice(self, kind: str, committed: bool, keyed: bool) -> str:
+        """What is right for this one: not everything takes a key or attempts a commit."""
+        if (kind, keyed) in self.ADVICE_WITHOUT_COMMIT and (kind == "init" or not committed):
+            return self.ADVICE_WITHOUT_COMMIT[kind, keyed]
+        return self.ADVICE if keyed else self.ADVICE_WITHOUT_KEY
 
     def resolve(self, wait: float = 0.0) -> OutcomeLike:
         """What became of the attempted commit: `published`, `superseded`, or `undetermined` after `wait` seconds.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.budgets import budget_section, count_budgets
+from benchmarks.budgets import NOT_OWNING, budget_section, count_budgets
 from benchmarks.contestants import PlainGraphBLAS
 from benchmarks.history import history_section, measure_histories
 from benchmarks.latency import Rate, latency_section, rate_of
@@ -43,6 +43,13 @@ def test_every_operation_keeps_its_budget_of_requests(storage: ObjectStorage) ->
     assert by_name["merge that only adopts tables"].requests == 1
     assert by_name["insert one keyed row"].requests >= 4  # data, transaction, version, manifest: none is missed
     assert by_name["point read by key, 3 columns, not in memory; no index"].requests > 0
+    looks = [seen.verb for repeat in by_name[NOT_OWNING].repeats for seen in repeat if seen.verb == "HEAD"]
+    assert len(looks) <= len(by_name[NOT_OWNING].repeats), (
+        "one look at what is followed, and not one for each of its steps"
+    )
+    assert {c.operation for c in counted if c.most is None} == {
+        name for name in by_name if name.endswith("; no index") or name.startswith("… the first")
+    }, "the rest have budgets"
     text = section_text(budget_section(counted, rows=9_000))
     assert "this version builds none" in " ".join(text.split())
     assert text.count("\n| ") == len(counted) + 2

@@ -180,6 +180,22 @@ def failure(what: str, call: Callable[[], object]) -> OmnigraphError | None:
     return None
 
 
+@contextlib.contextmanager
+def booted(root: Path | str) -> Iterator[Served | None]:
+    """A server; None for one whose start is refused, in words of its own."""
+    try:
+        served = Served(root)
+    except OmnigraphError as error:
+        clean("a refused start", "".join(traceback.format_exception(error)), json.dumps(error.to_dict()))
+        yield None
+        return
+    try:
+        yield served
+    finally:
+        served.operations.finish()
+        served.close()
+
+
 def chosen(found: Sequence[tuple[str, Place]], every: int) -> Sequence[tuple[str, Place]]:
     return found[:: EVERY or every]
 
@@ -200,7 +216,7 @@ def first_to_reach(
 
 @pytest.mark.timeout(600)
 def test_python_is_told_nothing_of_what_a_lower_layer_said(
-    fresh: Callable[[], Path], boundary: Boundary, logged: Logged
+    fresh: Callable[[], Path], boundary: Boundary, logged: Logged, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def run(name: str, root: Path) -> object:
         return PYTHON[name](root)
@@ -222,7 +238,24 @@ def test_python_is_told_nothing_of_what_a_lower_layer_said(
         if (root / GRAPH).exists():
             assert omnigraph.open(root / GRAPH).branches.get("main").name == "main", "and nothing else suffers"
     assert failed > 20
-    clean("the log", *logged.lines)
+    out, err = capfd.readouterr()
+    clean("the log, or what the libraries print", out, err, *logged.lines)
+
+
+def test_a_start_that_a_lower_layer_spoils_is_refused_in_words_of_its_own(
+    fresh: Callable[[], Path], boundary: Boundary, logged: Logged, capfd: pytest.CaptureFixture[str]
+) -> None:
+    boundary.reached()
+    with booted(fresh()) as served:
+        assert served is not None
+    refused = 0
+    for number, place in enumerate(boundary.reached()):
+        root = fresh()
+        with boundary.failing(place, number), booted(root) as served:
+            refused += served is None
+    assert refused > 0
+    out, err = capfd.readouterr()
+    clean("the log", out, err, *logged.lines)
 
 
 @pytest.mark.timeout(600)
@@ -230,8 +263,9 @@ def test_a_caller_over_http_and_the_server_s_log_are_told_nothing_of_it(
     fresh: Callable[[], Path], boundary: Boundary, logged: Logged, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def run(name: str, root: Path) -> tuple[int, list[str]]:
-        served = Served(root)
-        try:
+        with booted(root) as served:
+            if served is None:
+                return 0, []
             method, path, content_type, body = HTTP[name]
             headers = [("content-type", content_type)] if body else []
             reply = sound(served.send(method, f"/graphs/atlas{path}", headers=headers, body=body))
@@ -239,9 +273,6 @@ def test_a_caller_over_http_and_the_server_s_log_are_told_nothing_of_it(
             if reply.status >= 400:
                 assert str(root) not in text, text
             return reply.status, [text, str(reply.headers)]
-        finally:
-            served.operations.finish()
-            served.close()
 
     def undisturbed(name: str, root: Path) -> None:
         status, told = run(name, root)
@@ -292,7 +323,19 @@ def test_the_command_line_prints_nothing_of_it(
     clean("the log", out, err, *logged.lines)
 
 
-def test_a_bucket_s_client_is_not_quoted_either(boundary: Boundary, s3_root: str, logged: Logged) -> None:
+def test_in_python_arrow_s_own_words_on_arrow_data_of_the_caller_come_through(fresh: Callable[[], Path]) -> None:
+    """As docs/errors.md says; they are about what the caller holds, and nothing is published."""
+    beyond = pa.DictionaryArray.from_arrays(pa.array([5], pa.int8()), pa.array(["a"]), safe=False)
+    graph = omnigraph.open(fresh() / GRAPH)
+    head = graph.head
+    with pytest.raises(pa.ArrowException, match="out of bounds"):
+        graph.load(pa.table({"code": beyond}), mode="append", type="Port", progress=False)
+    assert graph.head == head
+
+
+def test_a_bucket_s_client_is_not_quoted_either(
+    boundary: Boundary, s3_root: str, logged: Logged, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Each in a fresh graph, up to the operation that fails: what a process has opened once, it does not open again."""
     operations: dict[str, Callable[[str], object]] = {
         "init": lambda root: omnigraph.init(root, schema=SCHEMA),
@@ -321,7 +364,8 @@ def test_a_bucket_s_client_is_not_quoted_either(boundary: Boundary, s3_root: str
         assert error is None or s3_root.removeprefix("s3://") not in error.message
         failed[place.library] += error is not None
     assert min(failed.values()) > 2, failed
-    clean("the log", *logged.lines)
+    out, err = capfd.readouterr()
+    clean("the log, or what the libraries print", out, err, *logged.lines)
 
 
 # --- real answers of a store that says too much
@@ -350,38 +394,129 @@ def proxy(s3_server: S3Server, s3_root: str, monkeypatch: pytest.MonkeyPatch) ->
 SAID = [(403, "AccessDenied"), (400, "InvalidRequest"), (404, "NoSuchKey"), (409, "ConditionalRequestConflict")]
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["insert", "query", "branch", "load"])
-def test_whatever_a_real_store_says_at_any_request_is_told_by_its_class_alone(
-    proxy: S3Proxy, s3_root: str, logged: Logged, name: str
-) -> None:
-    root = f"{s3_root}/graphs/atlas.omni"
-    omnigraph.init(root, schema=SCHEMA).mutate(INSERT, c="0")
+def said_in_python(root: str, name: str, place: Path) -> tuple[bool, list[str]]:
     operations: dict[str, Callable[[omnigraph.Graph], object]] = {
         "insert": lambda graph: graph.mutate(INSERT, c="A"),
         "query": lambda graph: graph.query(CODES).scalars(),
         "branch": lambda graph: graph.branches.create(f"n{os.urandom(4).hex()}"),
         "load": lambda graph: graph.load(line("L"), mode="merge", progress=False),
     }
+    opened: list[omnigraph.Graph] = []
+
+    def operation() -> None:
+        opened.append(omnigraph.open(f"{root}/{GRAPH}"))
+        operations[name](opened[0])
+
+    error = failure(name, operation)
+    if error is None:
+        return False, []
+    assert error.effects in (("none", "unknown") if opened and name != "query" else (None,))
+    assert error.effects != "unknown" or isinstance(error, OutcomeUnknown)
+    return True, [error.message]
+
+
+def said_over_http(root: str, name: str, place: Path) -> tuple[bool, list[str]]:
+    """A server that can't even list its graphs says so in its log, and answers nobody."""
+    paths = {"insert": "/mutate", "query": "/query", "branch": "/branches", "load": "/load/ndjson?mode=merge"}
+    bodies = {
+        "insert": json.dumps({"query": INSERT, "params": {"c": "A"}}).encode(),
+        "query": json.dumps({"query": CODES}).encode(),
+        "branch": json.dumps({"name": f"n{os.urandom(4).hex()}"}).encode(),
+        "load": line("L"),
+    }
+    with booted(root) as served:
+        if served is None:
+            return True, []
+        headers = [("content-type", "application/x-ndjson" if name == "load" else "application/json")]
+        reply = sound(served.send("POST", f"/graphs/atlas{paths[name]}", headers=headers, body=bodies[name]))
+        return reply.status >= 400, [reply.body.decode(), str(reply.headers)]
+
+
+def said_on_the_command_line(root: str, name: str, place: Path) -> tuple[bool, list[str]]:
+    data = place / "l.jsonl"
+    data.write_bytes(line("L"))
+    words = {
+        "insert": ["mutate", "-e", INSERT, "--params", '{"c": "A"}'],
+        "query": ["query", "-e", CODES],
+        "branch": ["branch", "create", f"n{os.urandom(4).hex()}"],
+        "load": ["load", "--data", str(data), "--mode", "merge"],
+    }
+    ran = run_program(*words[name], "--store", f"{root}/{GRAPH}", "--verbose")
+    said = [each for each in ran.err.splitlines() if not each.startswith("→")]  # where it writes, in the caller's words
+    return ran.code != 0, [ran.out, *said]
+
+
+SAYING: dict[str, Callable[[str, str, Path], tuple[bool, list[str]]]] = {
+    "python": said_in_python,
+    "http": said_over_http,
+    "command line": said_on_the_command_line,
+}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("door", ["http", "command line"])
+def test_a_bucket_s_client_is_not_quoted_at_the_other_doors(
+    boundary: Boundary,
+    s3_root: str,
+    tmp_path: Path,
+    logged: Logged,
+    capfd: pytest.CaptureFixture[str],
+    door: str,
+) -> None:
+    """Each in a fresh graph: what a process has opened once, it does not open again."""
+
+    def made(root: str) -> str:
+        omnigraph.init(f"{root}/{GRAPH}", schema=SCHEMA).mutate(INSERT, c="0")
+        return root
+
+    found: dict[Place, str] = {}
+    for name in ("insert", "query", "branch", "load"):
+        root = made(f"{s3_root}/{name}")
+        boundary.reached()
+        assert SAYING[door](root, name, tmp_path)[0] is False
+        for place in boundary.reached():
+            if place.library in ("obstore", "lance"):
+                found.setdefault(place, name)
+    failed = Counter[str]()
+    for number, (place, name) in enumerate(found.items()):
+        root = made(f"{s3_root}/{number}")
+        with boundary.failing(place, number):
+            refused, told = SAYING[door](root, name, tmp_path)
+        assert boundary.met, f"{name} did not come by {place}"
+        failed[place.library] += refused
+        clean(f"{name} at {place}", *told)
+    assert min(failed[library] for library in ("obstore", "lance")) > 1, failed
+    out, err = capfd.readouterr()
+    clean("the log, or what the libraries print", out, err, *logged.lines)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("door", SAYING)
+@pytest.mark.parametrize("name", ["insert", "query", "branch", "load"])
+def test_whatever_a_real_store_says_at_any_request_is_told_by_its_class_alone(
+    proxy: S3Proxy,
+    s3_root: str,
+    tmp_path: Path,
+    logged: Logged,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    door: str,
+) -> None:
+    root = f"{s3_root}/{GRAPH}"
+    omnigraph.init(root, schema=SCHEMA).mutate(INSERT, c="0")
     with proxy.recording() as seen:
-        operations[name](omnigraph.open(root))
+        assert SAYING[door](s3_root, name, tmp_path)[0] is False
     failed = 0
     for place in range(len(seen)):
         status, code = SAID[place % len(SAID)]
         proxy.break_next(saying(status, code), skip=place, times=9)
-        opened: list[omnigraph.Graph] = []
-
-        def operation(opened: list[omnigraph.Graph] = opened) -> None:
-            opened.append(omnigraph.open(root))
-            operations[name](opened[0])
-
-        error = failure(f"request {place} of {name}, {status}", operation)
+        refused, told = SAYING[door](s3_root, name, tmp_path)
         proxy.heal()
-        if error is not None:
-            failed += 1
-            assert s3_root.removeprefix("s3://") not in error.message
-            assert error.effects in (("none", "unknown") if opened and name != "query" else (None,))
-            assert error.effects != "unknown" or isinstance(error, OutcomeUnknown)
+        failed += refused
+        clean(f"request {place} of {name}, {status}", *told)
+        for each in told if refused else ():
+            assert s3_root.removeprefix("s3://") not in each, each
     assert failed > 0
-    clean("the log", *logged.lines)
+    out, err = capfd.readouterr()
+    clean("the log, or what the libraries print", out, err, *logged.lines)
     assert "0" in omnigraph.open(root).query(CODES).scalars()

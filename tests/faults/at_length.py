@@ -14,7 +14,8 @@ NAME is one of
     kills:20261130      the seed of the kills of one root
 
 What fails is printed with its name and with what the store held; the exit code is then 1, as it is when a whole run was
-of fewer than 100,000 schedules in process, 500 on S3 or 300 kills.
+of fewer than 100,000 schedules in process, 2,000 pairs of faults among them, 500 on S3 or 300 kills, and when no piece of
+work ends for ten minutes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
@@ -39,9 +40,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from faults.counted import IN_FRONT, IN_PROCESS, Found, table
+from faults.counted import IN_PROCESS, UNMET, Found, table
 
 if TYPE_CHECKING:
+    from faults import schedules
     from faults.places import Place
     from support.seaweed import S3Server
 
@@ -50,6 +52,10 @@ PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS = 2_000, 500, 500, 40, 300
 IN_PROCESS_MIN = 100_000
 STEPS = 16
 SEED = 20261130
+PATIENCE_SECONDS = 600.0
+"""Pieces take seconds, the longest of the publication alone some minutes."""
+FIRSTS, OF_EACH_FIRST = 1_500, 2
+"""So many of the faults that another may follow; after about a quarter of them nothing is sent that could fail too."""
 _CHUNK = 60
 _GENERATION = 64
 _FAILURES_SHOWN = 12
@@ -75,12 +81,34 @@ def run_schedules(numbers: Sequence[int]) -> Found:
 
     found = Found()
     for number in numbers:
-        schedule = schedules.of_number(number)
-        part = "pair" if schedule.second is not None else "single"
-        found.counts[part, schedule.operation.name, schedule.kind.name] += 1
-        with _failing(found):
-            schedules.run(schedule, _folder())
+        _run_schedule(found, schedules.of_number(number))
     return found
+
+
+def run_pairs(numbers: Sequence[int], of_each: int, seed: int) -> Found:
+    """Of each of these faults some pairs, with a second one that meets a request after it."""
+    from faults import schedules
+
+    found = Found()
+    for number in numbers:
+        first = schedules.of_number(number)
+        pairs: list[schedules.Schedule] = []
+        with _failing(found):
+            pairs = list(schedules.seconds(first, _folder()))
+        for schedule in random.Random(seed + number).sample(pairs, min(of_each, len(pairs))):
+            _run_schedule(found, schedule)
+    return found
+
+
+def _run_schedule(found: Found, schedule: schedules.Schedule) -> None:
+    """It counts only if its faults met requests, each of them."""
+    from faults import schedules
+
+    met = True
+    with _failing(found):
+        met = schedules.run(schedule, _folder())
+    part = "single" if schedule.second is None else "pair"
+    found.counts[part if met else UNMET, schedule.operation.name, schedule.kind.name] += 1
 
 
 def run_histories(seeds: Sequence[int]) -> Found:
@@ -197,8 +225,10 @@ def _from(first: int, itself: Any, every: Iterable[Any], seeds: int) -> list[Any
     return list(itertools.islice((each for each in every if each.number >= first), seeds))
 
 
-def _numbers(pairs: int, seed: int) -> list[int]:
-    """Every fault of every request of every operation, each with one of the things that may follow; and pairs of faults."""
+def _numbers(of_two: int, seed: int) -> tuple[list[int], list[int]]:
+    """Every fault of every request of every operation, each with one of the things that may follow; and so many of the
+    faults that another may follow.
+    """
     from faults import schedules
 
     folder = _folder()
@@ -207,19 +237,22 @@ def _numbers(pairs: int, seed: int) -> list[int]:
     for each in schedules.singles(folder):
         cells.setdefault((each.operation.number, each.owner, each.request, each.kind.number), []).append(each.number)
     numbers = [draw.choice(each) for each in cells.values()]
-    every_pair = [schedule.number for schedule in schedules.pairs(folder)]
+    firsts = [schedule.number for schedule in schedules.firsts(folder)]
     _say(
         f"{len(numbers)} cells of operation, request and fault exist, with what may follow"
-        f" {sum(map(len, cells.values()))} schedules; of two faults {len(every_pair)}. Seed {seed}."
+        f" {sum(map(len, cells.values()))} schedules; of these {len(firsts)} may be the first of two. Seed {seed}."
     )
-    numbers += draw.sample(every_pair, min(pairs, len(every_pair)))
     draw.shuffle(numbers)
-    return numbers
+    return numbers, draw.sample(firsts, min(of_two, len(firsts)))
 
 
 def _chunks(numbers: Sequence[_T], size: int = _CHUNK) -> Iterator[Sequence[_T]]:
     for start in range(0, len(numbers), size):
         yield numbers[start : start + size]
+
+
+def _part(numbers: Sequence[int], share: float) -> Sequence[int]:
+    return numbers[: math.ceil(len(numbers) * share)]
 
 
 Work = tuple[Any, ...]
@@ -235,20 +268,38 @@ def _beside(share: float, seed: int) -> list[Work]:
     ]
 
 
-def _pieces(numbers: Sequence[int], share: float, seed: int, *, deep: bool) -> list[Work]:
+def _pieces(numbers: Sequence[int], firsts: Sequence[int], share: float, seed: int, *, deep: bool) -> list[Work]:
     """All the rest, in pieces of some seconds."""
     from manifest.schedules import DEEPER, DEEPEST, SETTINGS
 
     settings = [*(DEEPEST if deep else ()), *(DEEPER if deep or share == 1 else ()), *SETTINGS]
     pieces: list[Work] = [(run_publication, name) for name in settings]
-    pieces += [(run_schedules, chunk) for chunk in _chunks(numbers[: math.ceil(len(numbers) * share)])]
+    pieces += [(run_schedules, chunk) for chunk in _chunks(_part(numbers, share))]
+    pieces += [(run_pairs, chunk, OF_EACH_FIRST, seed) for chunk in _chunks(_part(firsts, share), _CHUNK // 4)]
     seeds = range(seed, seed + math.ceil(HISTORIES * share))
     return [*pieces, *((run_histories, chunk) for chunk in _chunks(seeds, 10))]
 
 
-def _workers(count: int) -> ProcessPoolExecutor:
-    """Processes that begin with nothing."""
-    return ProcessPoolExecutor(count, mp_context=mp.get_context("spawn"), initializer=_begin)
+class Stuck(Exception):
+    """No piece of work ends any more."""
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that begin with nothing. They are waited for, unless they are why nothing goes on."""
+    pool = ProcessPoolExecutor(count, mp_context=mp.get_context("spawn"), initializer=_begin)
+    try:
+        yield pool
+    except Stuck:
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for each in processes:
+            each.kill()
+        raise
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _outcome(piece: Future[Found]) -> Found:
@@ -259,20 +310,23 @@ def _outcome(piece: Future[Found]) -> Found:
 
 
 @dataclass
-class _Run:
+class Progress:
     """What has been found, and how far it is."""
 
+    patience_seconds: float = PATIENCE_SECONDS
     left: int = 0
     found: Found = field(default_factory=Found)
     began: float = field(default_factory=time.monotonic)
     reported: float = field(default_factory=time.monotonic)
 
-    def take(self, pieces: Iterable[Future[Found]]) -> None:
-        """Wait for these, and show what fails as soon as it does."""
-        waiting = list(pieces)
+    def take(self, pieces: Mapping[Future[Found], Work]) -> None:
+        """Wait for these, and show what fails as soon as it does. Raises Stuck if none of them ends for too long."""
+        waiting = dict(pieces)
+        ended = time.monotonic()
         while waiting:
             for each in [each for each in waiting if each.done()]:
-                waiting.remove(each)
+                del waiting[each]
+                ended = time.monotonic()
                 self.left -= 1
                 part = _outcome(each)
                 _shown(part.failures[:_FAILURES_SHOWN])
@@ -283,26 +337,43 @@ class _Run:
                     f"{self.reported - self.began:.0f} s: {self.found.counts.total()} done,"
                     f" {len(self.found.failures)} violations, {self.left} pieces left"
                 )
+            if time.monotonic() - ended > self.patience_seconds:
+                raise Stuck(_stuck(waiting, self.patience_seconds))
             time.sleep(0.2)
 
 
-def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
-    """Everything, or so much of every part.
+def _stuck(waiting: Mapping[Future[Found], Work], seconds: float) -> str:
+    begun = [work for each, work in waiting.items() if each.running()] or list(waiting.values())
+    lines = [f"  {function.__name__}({', '.join(map(repr, given))})" for function, *given in begun[:_FAILURES_SHOWN]]
+    return "\n".join([f"no piece of work ended for {seconds:.0f} s; {len(waiting)} are waited for, among them", *lines])
 
-    Processes end after a generation of pieces, with all that they had in memory. The pool's own way of replacing a
-    process after so many pieces leaves the pool without any, now and then, and waits for ever (CPython issue 115634).
+
+def run_in_generations(run: Progress, pieces: Sequence[Work], jobs: int, of_each: int = _GENERATION) -> None:
+    """Run these pieces. The processes end after `of_each` pieces for each of them, with all that they had in memory.
+
+    The pool's own way of replacing a process after so many pieces leaves the pool without any, now and then, and waits for
+    ever (CPython issue 115634). Raises Stuck.
     """
-    run = _Run()
+    for generation in _chunks(pieces, of_each * jobs):
+        with _workers(jobs) as pool:
+            run.take({pool.submit(*work): work for work in generation})
+
+
+def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
+    """Everything, or so much of every part. Raises Stuck."""
+    run = Progress()
     with ExitStack() as stack:
         _say("counting what there is to run ...")
-        slow = [stack.enter_context(_workers(1)).submit(*work) for work in _beside(share, seed)]
+        slow = {stack.enter_context(_workers(1)).submit(*work): work for work in _beside(share, seed)}
         with _workers(1) as pool:
-            pieces = _pieces(pool.submit(_numbers, PAIRS, seed).result(), share, seed, deep=deep)
+            try:
+                numbers, firsts = pool.submit(_numbers, FIRSTS, seed).result(PATIENCE_SECONDS)
+            except TimeoutError:
+                raise Stuck("what there is to run is not counted yet") from None
+        pieces = _pieces(numbers, firsts, share, seed, deep=deep)
         run.left = len(pieces) + len(slow)
         _say(f"{run.left} pieces of work begin")
-        for generation in _chunks(pieces, _GENERATION * jobs):
-            with _workers(jobs) as pool:
-                run.take([pool.submit(*work) for work in generation])
+        run_in_generations(run, pieces, jobs)
         run.take(slow)
     return run.found
 
@@ -325,8 +396,10 @@ def run_some(name: str, seeds: int) -> Found:
         return run_s3(0, first, seeds)
     from faults import schedules
 
-    every = itertools.chain(schedules.singles(_folder()), schedules.pairs(_folder())) if seeds > 1 else ()
-    chosen = _from(first, schedules.of_number(first), every, seeds)
+    itself = schedules.of_number(first)
+    later = [each for each in schedules.OPERATIONS if each.number >= itself.operation.number]
+    every = schedules.singles if itself.second is None else schedules.pairs
+    chosen = _from(first, itself, every(_folder(), later) if seeds > 1 else (), seeds)
     for schedule in chosen:
         _say(schedule.name)
     return run_schedules([schedule.number for schedule in chosen])
@@ -345,10 +418,21 @@ def _shown(failures: Iterable[str]) -> None:
         _say(f"\n{failure}")
 
 
+def summary(found: Found) -> str:
+    """How much was run of each part. What met none of its faults, or one of two, is told and not counted."""
+    one, two, alone = (found.total(part) for part in ("single", "pair", "publication"))
+    unmet = f", {found.total(UNMET)} more whose faults met no request" if found.total(UNMET) else ""
+    return (
+        f"{one + two + alone} in-process schedules ({one} of one fault, {two} of two, {alone} of the publication"
+        f" alone{unmet}), {found.total('S3')} on S3, {len(found.failures)} violations"
+    )
+
+
 def lacking(found: Found) -> list[str]:
     """What a whole run lacks."""
     kinds = (
         ("in process", found.total(*IN_PROCESS), IN_PROCESS_MIN),
+        ("of two faults", found.total("pair"), PAIRS),
         ("on S3", found.total("S3"), S3),
         ("kills", found.total("kill"), KILLS),
     )
@@ -377,15 +461,17 @@ def main() -> int:
                 parser.error(f"--first {given.first}: nothing has this name ({error})")
             _shown(found.failures)
         else:
-            found = run_all(given.jobs, given.share, given.seed, deep=given.deep)
+            try:
+                found = run_all(given.jobs, given.share, given.seed, deep=given.deep)
+            except Stuck as stuck:
+                _say(f"\n{stuck}")
+                _remove(folder)
+                sys.stdout.flush()
+                os._exit(1)  # an ordinary end would wait for the very processes that never end
     _say(f"\n{table(found.counts)}\n")
     for line in found.lines:
         _say(line)
-    in_front, alone = found.total(*IN_FRONT), found.total("publication")
-    _say(
-        f"{in_front + alone} in-process schedules ({in_front} of whole operations, {alone} of the publication alone),"
-        f" {found.total('S3')} on S3, {len(found.failures)} violations, {time.monotonic() - began:.0f} s"
-    )
+    _say(f"{summary(found)}, {time.monotonic() - began:.0f} s")
     lacks = lacking(found) if given.share >= 1 and not given.first else []
     for line in lacks:
         _say(line)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 Key = tuple[str, str, str]  # part, operation, fault
 IN_FRONT = ("single", "pair")
 """The parts whose faults are in front of the store."""
+UNMET = "unmet"
+"""Of those, what met no request with one of its faults: it showed nothing of them."""
 IN_PROCESS = (*IN_FRONT, "publication")
 
 

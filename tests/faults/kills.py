@@ -3,8 +3,9 @@
     python -m faults.kills ROUNDS [SEED]
     python -m faults --first kills:SEED     the rounds on one root, as a failure names them
 
-Every write leaves a mark of its own. After each round everything that was acknowledged is there once, and at the end
-everything that was ever asked for, since all of it was repeated until it was answered.
+Every write leaves a mark of its own: a row, or a branch of that name, perhaps with a merge on it. After each kill everything
+that was acknowledged by then is there once, while the next process serves and is written to; at the end everything that was
+ever asked for, since all of it was repeated until it was answered.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,12 @@ class Nursery:
 
 @dataclass
 class Told:
-    """What the clients know, by mark: the commit that was acknowledged; and every mark that was ever asked for."""
+    """What the clients know, by mark: the commit that was acknowledged, empty for a branch that was made and has none of its
+    own; and every mark that was ever asked for. `branches`: the marks that are names of branches.
+    """
 
     done: dict[str, str] = field(default_factory=dict[str, str])
+    branches: set[str] = field(default_factory=set[str])
     asked: set[str] = field(default_factory=set[str])
     refused: dict[str, str] = field(default_factory=dict[str, str])
     replayed: int = 0
@@ -119,9 +123,13 @@ class Client(threading.Thread):
             self.failed = f"{type(error).__name__}: {error}"
 
     def _write(self, client: httpx.Client, mark: str) -> None:
+        send = self._draw.choice(
+            [self._port, self._port, self._note, self._ferry, self._load, self._update, self._branch, self._merge]
+        )
         with self._guard:
             self._told.asked.add(mark)
-        send = self._draw.choice([self._port, self._port, self._note, self._ferry, self._load, self._update])
+            if send in (self._branch, self._merge):
+                self._told.branches.add(mark)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -134,7 +142,7 @@ class Client(threading.Thread):
             if answer.status_code == 200:
                 body = answer.json()
                 with self._guard:
-                    self._told.done[mark] = body["commit"]["graph_commit_id"]
+                    self._told.done[mark] = (body.get("commit") or {"graph_commit_id": ""})["graph_commit_id"]
                     self._told.replayed += bool(body.get("idempotent_replay"))
                 return
             body = answer.json()
@@ -166,6 +174,17 @@ class Client(threading.Thread):
     def _update(self, client: httpx.Client, mark: str) -> httpx.Response:
         return self._mutated(client, _UPDATE, mark)
 
+    def _branch(self, client: httpx.Client, mark: str) -> httpx.Response:
+        return client.post("/graphs/g/branches", json={"name": mark}, headers={"Idempotency-Key": mark})
+
+    def _merge(self, client: httpx.Client, mark: str) -> httpx.Response:
+        """A branch of its own takes in what came to `main` since it was made, which may be nothing."""
+        made = client.post("/graphs/g/branches", json={"name": mark}, headers={"Idempotency-Key": f"{mark}-made"})
+        if made.status_code != 200:
+            return made
+        wanted = {"source": "main", "target": mark}
+        return client.post("/graphs/g/branches/merge", json=wanted, headers={"Idempotency-Key": mark})
+
     def _load(self, client: httpx.Client, mark: str) -> httpx.Response:
         lines = [
             {"type": "Port", "data": {"code": mark, "mark": mark}},
@@ -184,6 +203,7 @@ class Counts:
 
     rounds: int = 0
     acknowledged: int = 0
+    branches: int = 0
     replayed: int = 0
     unanswered: int = 0
     unknown: int = 0
@@ -192,7 +212,8 @@ class Counts:
 
     def line(self) -> str:
         return (
-            f"{self.rounds} kills, {self.acknowledged} acknowledged (lost 0, doubled 0), {self.replayed} answered by a"
+            f"{self.rounds} kills, {self.acknowledged} acknowledged (lost 0, doubled 0; {self.branches} of them"
+            f" branches), {self.replayed} answered by a"
             f" repeat under the key, {self.unanswered} requests without an answer, {self.unknown} unknown,"
             f" {self.refused} refused, {self.seconds:.0f} s"
         )
@@ -208,6 +229,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], ob
             told = _one_root(root, min(ROUNDS_OF_A_ROOT, rounds - counts.rounds), seed + counts.rounds)
         counts.rounds += min(ROUNDS_OF_A_ROOT, rounds - counts.rounds)
         counts.acknowledged += len(told.done)
+        counts.branches += len(told.branches & set(told.done))
         counts.replayed += told.replayed
         counts.unanswered += told.unanswered
         counts.unknown += told.unknown
@@ -248,7 +270,10 @@ def _one_root(root: Path, rounds: int, seed: int) -> Told:
             # some kills meet the start, before anything is served
             time.sleep(draw.uniform(0.0, 0.15) if number % 10 == 9 else _until_ready(base) + draw.uniform(0.02, 0.5))
             nursery.kill(server)
+            with guard:
+                known = replace(told, done=dict(told.done), refused=dict(told.refused))
             server = _served(nursery, root, port)
+            Standing(root).judge(known)
         _until_ready(base)
         stop.set()
         for client in clients:
@@ -262,26 +287,53 @@ def _one_root(root: Path, rounds: int, seed: int) -> Told:
 
 def judge(root: Path, told: Told) -> None:
     """Everything acknowledged is there once, nothing refused is, and nothing comes from nowhere."""
-    graph = omnigraph.open(root / "graphs" / "g.omni")
-    marks: Counter[str] = Counter()
-    marks.update(graph.query("query q() { match { $p: Port } return { $p.code as c } }")["c"])
-    marks.update(graph.query("query q() { match { $n: Note } return { $n.text as t } }")["t"])
-    ferries = Counter(graph.query("query q() { match { $a $f:ferry $b } return { $f.mark as m } }")["m"])
-    loaded = Counter({mark.removeprefix("with "): n for mark, n in ferries.items() if mark.startswith("with ")})
-    marks.update({mark: n for mark, n in ferries.items() if not mark.startswith("with ")})
-    log = Counter(commit.graph_commit_id for commit in graph.commits.list())
-    graph.close()
-    assert max(log.values()) == 1, "a commit stands twice in the log"
-    for mark, commit in told.done.items():
-        assert marks[mark] == 1, f"{mark} was acknowledged as {commit} and is there {marks[mark]} times"
-        assert loaded[mark] in (0, 1), f"half of the load of {mark} is there {loaded[mark]} times"
-        assert log[commit] == 1, f"the commit {commit} of {mark} is not in the log"
-    for mark in told.refused:
-        assert marks[mark] == 0, f"{mark} was refused and is there"
-    strangers = set(marks) - set(told.done) - {"A", "B"}
+    standing = Standing(root)
+    standing.judge(told)
+    strangers = (set(standing.marks) - {"A", "B"} | set(standing.branches) - {"main"}) - set(told.done)
     assert not strangers, f"nobody was told of {sorted(strangers)}"
     assert set(told.done) | set(told.refused) == told.asked, "a write was never answered"
-    assert len(log) == len(set(told.done.values())) + 2, "a commit belongs to no write"
+    of_main = {commit for commit in told.done.values() if commit.startswith("main@")}
+    assert len(standing.log) == len(of_main) + 2, "a commit belongs to no write"
+
+
+class Standing:
+    """What the root holds at this moment, whether it is served or not."""
+
+    def __init__(self, root: Path) -> None:
+        graph = omnigraph.open(root / "graphs" / "g.omni")
+        view = graph.at(graph.head.graph_commit_id)
+        self.marks: Counter[str] = Counter()
+        self.marks.update(view.query("query q() { match { $p: Port } return { $p.code as c } }")["c"])
+        self.marks.update(view.query("query q() { match { $n: Note } return { $n.text as t } }")["t"])
+        ferries = Counter(view.query("query q() { match { $a $f:ferry $b } return { $f.mark as m } }")["m"])
+        self.loaded = Counter(
+            {mark.removeprefix("with "): n for mark, n in ferries.items() if mark.startswith("with ")}
+        )
+        self.marks.update({mark: n for mark, n in ferries.items() if not mark.startswith("with ")})
+        self.log = Counter(commit.graph_commit_id for commit in view.commits.list())
+        self.branches = {
+            each.name: (each.graph_manifest_version, each.head_commit_id) for each in graph.branches.list()
+        }
+        graph.close()
+
+    def judge(self, told: Told) -> None:
+        """Everything that was acknowledged by then is there once, and nothing that was refused."""
+        assert max(self.log.values()) == 1, "a commit stands twice in the log"
+        for mark, commit in told.done.items():
+            if mark in told.branches:
+                self._judge_branch(mark, commit)
+                continue
+            assert self.marks[mark] == 1, f"{mark} was acknowledged as {commit} and is there {self.marks[mark]} times"
+            assert self.loaded[mark] in (0, 1), f"half of the load of {mark} is there {self.loaded[mark]} times"
+            assert self.log[commit] == 1, f"the commit {commit} of {mark} is not in the log"
+        for mark in told.refused:
+            assert self.marks[mark] == 0, f"{mark} was refused and is there"
+
+    def _judge_branch(self, name: str, commit: str) -> None:
+        assert name in self.branches, f"branch {name} was acknowledged and is not there"
+        version, head = self.branches[name]
+        assert version == (2 if commit else 1), f"branch {name} was made, or merged into, more than once"
+        assert not commit or head == commit, f"the merge {commit} is not the head of its branch"
 
 
 def _served(nursery: Nursery, root: Path, port: int) -> int:

@@ -6,7 +6,7 @@ closes, a machine that sleeps while clean-up runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -25,6 +25,7 @@ from omnigraph.store.faults import (
     LoseAfter,
     LoseBefore,
     Meanwhile,
+    Recorded,
     Refuse,
     Rule,
     Throttle,
@@ -85,6 +86,23 @@ class Kind:
         if self.then_silence:
             found.append(Rule(LoseBefore(), since=ordinal + 1, times=NEVER))
         return found
+
+    def later_rules(self, lab: Lab, operation: Operation, ordinal: int, aim: int) -> list[Rule]:
+        """For a request after the one with this ordinal: the next, or the next that publishes or reads back."""
+        if aim == 0 and self.times == 1:
+            return self.rules(lab, operation, ordinal + 1, 0)
+        verb: Verb = "read" if aim == READ_BACK else "create"
+        fault = self.faults(lab, operation)[verb]
+        return [Rule(fault, verb=verb, key=MANIFEST, since=ordinal + 1, times=self.times)]
+
+
+NEXT, PUBLISHED, READ_BACK = range(3)
+
+
+def later_target(sent: Sequence[Recorded], aim: int) -> Recorded | None:
+    """Which of the requests after a fault a second one meets (see `later_rules`)."""
+    verb = {NEXT: None, PUBLISHED: "create", READ_BACK: "read"}[aim]
+    return next((each for each in sent if verb is None or (each.verb == verb and MANIFEST in each.key)), None)
 
 
 # --- faults that need nothing

@@ -19,7 +19,7 @@ from pathlib import Path
 from faults.lab import Answer, Done, Lab, by_itself, explained
 from faults.operations import BY_NUMBER as OPERATIONS_BY_NUMBER
 from faults.operations import KEY, OPERATIONS, Operation
-from faults.schedules import AFTER, Judged
+from faults.schedules import AFTER, REQUESTS_MAX, Judged
 from faults.truth import Held, held, require
 from faults.worlds import World, world
 from omnigraph.ambient import Clock
@@ -138,6 +138,10 @@ class S3Schedule:
     request: int
     kind: S3Kind
     after: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.request <= REQUESTS_MAX:
+            raise ValueError(f"request {self.request} of {self.operation.name} has no number of two digits")
 
     @property
     def number(self) -> int:

@@ -1,7 +1,8 @@
 """Schedules: an operation, the request of it that goes wrong, how, and what happens afterwards. Each has a number.
 
     number   = 1 OO w RR FF SS h     OO operation, w 1 if the writer owns the graph, RR the request, FF its fault,
-                                     SS the fault of the request after it (00 none), h what follows (see AFTER)
+                                     SS the fault of a later request (00 none), h what follows (see AFTER), and three
+                                     more for each step in which later request it is (see AIMS)
 
 A run is judged twice: when the writer has its answer, and when the faults have ended and writing has gone on. Numbers stay
 what they are when operations or kinds are added; those of requests move if an operation sends other requests.
@@ -14,10 +15,10 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from faults.kinds import BY_NUMBER as KINDS_BY_NUMBER
-from faults.kinds import KINDS, Kind
+from faults.kinds import KINDS, Kind, later_target
 from faults.lab import Answer, Definite, Done, Doubt, Lab, Stopped, explained
 from faults.operations import BY_NUMBER as OPERATIONS_BY_NUMBER
 from faults.operations import DELETION, KEY, LABEL, OPERATIONS, Operation
@@ -31,6 +32,10 @@ from omnigraph.store.base import Refused, Unknown
 from omnigraph.store.faults import Recorded
 from support.faulty import MANIFEST
 
+REQUESTS_MAX = 99
+"""Two digits."""
+AIMS = ("right after it", "when it is next sent to be published", "at the next read-back")
+"""Which request the second of two faults meets."""
 AFTER = ("late requests land, then it is repeated", "it is repeated, then late requests land", "another writes first")
 
 
@@ -42,18 +47,23 @@ class Schedule:
     kind: Kind
     second: Kind | None = None
     after: int = 0
+    aim: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.request <= REQUESTS_MAX:
+            raise ValueError(f"request {self.request} of {self.operation.name} has no number of two digits")
 
     @property
     def number(self) -> int:
         second = 0 if self.second is None else self.second.number
-        digits = (
-            f"1{self.operation.number:02}{int(self.owner)}{self.request:02}{self.kind.number:02}{second:02}{self.after}"
+        last = self.after + len(AFTER) * self.aim
+        return int(
+            f"1{self.operation.number:02}{int(self.owner)}{self.request:02}{self.kind.number:02}{second:02}{last}"
         )
-        return int(digits)
 
     @property
     def name(self) -> str:
-        second = "" if self.second is None else f", then {self.second.name}"
+        second = "" if self.second is None else f", then {AIMS[self.aim]}: {self.second.name}"
         return (
             f"schedule {self.number}: {self.operation.name}, {'owner' if self.owner else 'no owner'},"
             f" request {self.request}: {self.kind.name}{second}; {AFTER[self.after]}"
@@ -66,13 +76,15 @@ def of_number(number: int) -> Schedule:
     if len(text) != 11 or text[0] != "1":
         raise ValueError(f"{number} is no number of a schedule")
     second = int(text[8:10])
+    aim, after = divmod(int(text[10]), len(AFTER))
     return Schedule(
         OPERATIONS_BY_NUMBER[int(text[1:3])],
         text[3] == "1",
         int(text[4:6]),
         KINDS_BY_NUMBER[int(text[6:8])],
         KINDS_BY_NUMBER[second] if second else None,
-        int(text[10]),
+        after,
+        aim,
     )
 
 
@@ -103,22 +115,54 @@ def singles(folder: str, operations: Sequence[Operation] = OPERATIONS) -> Iterat
                             yield Schedule(operation, owner, request, kind, None, after)
 
 
-def pairs(folder: str, operations: Sequence[Operation] = OPERATIONS) -> Iterator[Schedule]:
-    """Two faults: of a request that publishes, and of the one after it."""
+def firsts(folder: str, operations: Sequence[Operation] = OPERATIONS) -> Iterator[Schedule]:
+    """The faults of a request that publishes which another may follow."""
     for operation in operations:
         for owner in (False, True):
             for request, recorded in enumerate(trace(operation, owner, folder), start=1):
-                if recorded.verb != "create" or MANIFEST not in recorded.key:
-                    continue
-                for kind in KINDS:
-                    if kind.times > 1 or not kind.applies(operation, "create", recorded.key):
-                        continue
-                    for second in KINDS:
-                        if second.needs == "own":
-                            continue  # a thread can't wait for its own publication
-                        if any(second.applies(operation, verb, recorded.key) for verb in ("create", "read")):
-                            for after in range(len(AFTER) if second.doubtful or kind.doubtful else 1):
-                                yield Schedule(operation, owner, request, kind, second, after)
+                if _publishes(recorded):
+                    for kind in KINDS:
+                        once = kind.times == 1 and not kind.then_silence
+                        if once and kind.applies(operation, recorded.verb, recorded.key):
+                            yield Schedule(operation, owner, request, kind)
+
+
+@lru_cache(1)
+def following(first: Schedule, folder: str) -> tuple[Recorded, ...]:
+    """The requests that come after a fault, when nothing else goes wrong."""
+    lab = begun(first.operation, first.owner, folder, "following")
+    ordinal = lab.first + first.request
+    before = sum(map(_publishes, trace(first.operation, first.owner, folder)[: first.request - 1]))
+    try:
+        lab.store.add(*first.kind.rules(lab, first.operation, ordinal, before))
+        first.operation.act(lab, KEY if first.operation.keyed else None)
+        lab.joined()
+        return tuple(lab.store.requests[ordinal:])
+    finally:
+        shutil.rmtree(lab.root)
+
+
+def seconds(first: Schedule, folder: str) -> Iterator[Schedule]:
+    """Each fault that can meet a request after this one. A trial says which those are: most faults leave none."""
+    sent = following(first, folder)
+    met: set[int] = set()
+    for aim in range(len(AIMS)):
+        target = later_target(sent, aim)
+        if target is None or target.ordinal in met:
+            continue
+        met.add(target.ordinal)
+        for second in KINDS:
+            if second.needs == "own" or (aim and second.then_silence):
+                continue  # a thread can't wait for its own publication; silence begins right after the first fault
+            if second.applies(first.operation, target.verb, target.key):
+                for after in range(len(AFTER) if second.doubtful or first.kind.doubtful else 1):
+                    yield Schedule(first.operation, first.owner, first.request, first.kind, second, after, aim)
+
+
+def pairs(folder: str, operations: Sequence[Operation] = OPERATIONS) -> Iterator[Schedule]:
+    """Two faults: of a request that publishes, and of a later one."""
+    for first in firsts(folder, operations):
+        yield from seconds(first, folder)
 
 
 # --- one of them
@@ -134,13 +178,15 @@ def begun(operation: Operation, owner: bool, folder: str, name: str) -> Lab:
     return lab
 
 
-def run(schedule: Schedule, folder: str) -> None:
-    """Run it on a copy of its world. Raises Violation with the story."""
+def run(schedule: Schedule, folder: str) -> bool:
+    """Run it on a copy of its world; whether each of its faults met a request. Raises Violation with the story."""
     lab = begun(schedule.operation, schedule.owner, folder, str(schedule.number))
     answers: dict[str, Answer] = {}
     try:
         with explained(lab, schedule.name, answers):
-            Run(lab, schedule, answers).run()
+            run = Run(lab, schedule, answers)
+            run.run()
+            return run.met_all()
     finally:
         shutil.rmtree(lab.root)
 
@@ -495,7 +541,14 @@ class Run(Judged):
         before = sum(_publishes(each) for each in self._trace[: schedule.request - 1])
         lab.store.add(*schedule.kind.rules(lab, self._operation, ordinal, before))
         if schedule.second is not None:
-            lab.store.add(*schedule.second.rules(lab, self._operation, ordinal + 1, before + 1))
+            lab.store.add(*schedule.second.later_rules(lab, self._operation, ordinal, schedule.aim))
+
+    def met_all(self) -> bool:
+        """Whether the request met its fault, and a later one the second, if there is one."""
+        lab = self._lab
+        place = lab.first + self._schedule.request - 1
+        met = [each.fault is not None for each in lab.store.requests[place : lab.answered_at]]
+        return any(met[:1]) and (self._schedule.second is None or any(met[1:]))
 
     def _heal_faults(self) -> None:
         self._lab.store.heal()

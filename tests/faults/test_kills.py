@@ -5,14 +5,51 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from faults.kills import kill_rounds
+import pytest
+
+import omnigraph
+from faults import kills
+from faults.kills import SCHEMA, Standing, Told
 
 ROUNDS = 4
 SEED = int(os.environ.get("OMNIGRAPH_TEST_SEED", "20261130"))
 
 
-def test_kills_of_a_serving_process_lose_and_double_nothing(tmp_path: Path) -> None:
-    counts = kill_rounds(tmp_path, ROUNDS, SEED)
+def test_kills_of_a_serving_process_lose_and_double_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[int] = []
+
+    class Counted(Standing):
+        def judge(self, told: Told) -> None:
+            super().judge(told)
+            judged.append(len(told.done))
+
+    monkeypatch.setattr(kills, "Standing", Counted)
+    counts = kills.kill_rounds(tmp_path, ROUNDS, SEED)
     assert counts.rounds == ROUNDS
+    assert len(judged) == ROUNDS + 1, "each round is judged, and the end"
+    assert judged[-1] == counts.acknowledged
+    assert counts.branches > 0, "nobody made a branch"
     assert counts.acknowledged > ROUNDS, "hardly anything was acknowledged: this showed nothing"
     assert counts.unanswered > 0, "no kill met a request: this showed nothing"
+
+
+def test_what_was_acknowledged_and_does_not_stand_once_is_found(tmp_path: Path) -> None:
+    graph = omnigraph.init(tmp_path / "graphs" / "g.omni", schema=SCHEMA)
+    port = graph.mutate('query m() { insert Port { code: "p" } }').commit
+    graph.branches.create("b")
+    graph.mutate('query m() { insert Port { code: "q" } }')
+    merged = graph.branches.merge("main", "b").commit
+    assert port is not None
+    assert merged is not None
+    stands = {"p": port.graph_commit_id, "b": merged.graph_commit_id}
+    Standing(tmp_path).judge(Told(done=stands, branches={"b"}))
+    for wrong in (
+        Told(done={"lost": port.graph_commit_id}),
+        Told(done={"p": "main@9-0011223344556677"}),
+        Told(done={"c": ""}, branches={"c"}),
+        Told(done={"b": ""}, branches={"b"}),
+        Told(done={"b": "b@2-0011223344556677"}, branches={"b"}),
+        Told(refused={"p": "read_set_conflict"}),
+    ):
+        with pytest.raises(AssertionError):
+            Standing(tmp_path).judge(wrong)

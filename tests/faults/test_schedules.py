@@ -5,15 +5,21 @@ A schedule that fails says its number: `make faults FIRST=<number>` runs it alon
 
 from __future__ import annotations
 
+import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
 from faults import schedules
-from faults.kinds import FAMILIES, KINDS
+from faults.at_length import run_schedules
+from faults.counted import UNMET
+from faults.kinds import BY_NUMBER, FAMILIES, KINDS
 from faults.lab import Done
 from faults.operations import KEY, OPERATIONS, Operation
 from faults.planted import Catcher
+from faults.s3 import S3_KINDS, S3Schedule
+from faults.schedules import Schedule
 
 ALONE, PAIRS = 4, 2
 OF_LONG_LOGS = 1
@@ -26,17 +32,55 @@ def test_an_operation_under_faults_keeps_the_promise_and_the_next_write_succeeds
 ) -> None:
     draw = random.Random(operation.number)
     alone = list(schedules.singles(folder, (operation,)))
-    in_pairs = list(schedules.pairs(folder, (operation,)))
     long = operation.world in ("long", "longer")
     chosen = draw.sample(alone, OF_LONG_LOGS if long else ALONE)
-    chosen += draw.sample(in_pairs, min(OF_LONG_LOGS if long else PAIRS, len(in_pairs)))
+    chosen += some_pairs(draw, operation, folder, OF_LONG_LOGS if long else PAIRS)
     for schedule in chosen:
-        schedules.run(schedule, folder)
+        assert schedules.run(schedule, folder), f"{schedule.name}: no request met a fault of it"
+
+
+def some_pairs(draw: random.Random, operation: Operation, folder: str, count: int) -> list[Schedule]:
+    """One of each of so many first faults after which there is something that can fail."""
+    firsts = list(schedules.firsts(folder, (operation,)))
+    found = (list(schedules.seconds(first, folder)) for first in draw.sample(firsts, len(firsts)))
+    return [draw.choice(pairs) for pairs in itertools.islice(filter(None, found), count)]
+
+
+def test_a_pair_counts_only_if_both_of_its_faults_met_a_request(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a refusal nothing follows, so that whatever was to come second has nothing to meet."""
+    monkeypatch.setenv("OMNIGRAPH_FAULT_FOLDER", folder)
+    insert, refused, lost = OPERATIONS[0], BY_NUMBER[1], BY_NUMBER[3]
+    firsts = {first.kind: first for first in schedules.firsts(folder, (insert,)) if not first.owner}
+    assert not list(schedules.seconds(firsts[refused], folder))
+    never = replace(firsts[refused], second=lost)
+    both = next(pair for pair in schedules.seconds(firsts[lost], folder) if pair.second is lost and pair.aim == 1)
+    assert not schedules.run(never, folder)
+    assert schedules.run(both, folder)
+    found = run_schedules([never.number, both.number])
+    assert {part: found.total(part) for part in ("single", "pair", UNMET)} == {"single": 0, "pair": 1, UNMET: 1}
+
+
+def test_the_second_of_two_faults_meets_what_is_sent_again_and_what_is_read_back(folder: str) -> None:
+    insert, lost, damaged = OPERATIONS[0], BY_NUMBER[4], BY_NUMBER[24]
+    first = next(each for each in schedules.firsts(folder, (insert,)) if each.kind is lost)
+    pairs = list(schedules.seconds(first, folder))
+    assert {pair.aim for pair in pairs} == set(range(len(schedules.AIMS)))
+    assert [pair.aim for pair in pairs if pair.second is damaged] == [2]
+    for pair in pairs:
+        assert schedules.of_number(pair.number) == pair
+
+
+def test_a_request_beyond_the_two_digits_of_its_number_is_refused() -> None:
+    for request in (0, 100):
+        with pytest.raises(ValueError, match="two digits"):
+            Schedule(OPERATIONS[0], False, request, KINDS[0])
+        with pytest.raises(ValueError, match="two digits"):
+            S3Schedule(OPERATIONS[0], False, request, S3_KINDS[0])
 
 
 def test_a_number_names_one_schedule(folder: str) -> None:
     some = OPERATIONS[::7]
-    every = [*schedules.singles(folder, some), *schedules.pairs(folder, some)]
+    every = [*schedules.singles(folder, some), *schedules.pairs(folder, OPERATIONS[:1])]
     numbers = [schedule.number for schedule in every]
     assert len(numbers) == len(set(numbers))
     for schedule in every[::97]:

@@ -153,7 +153,7 @@ def test_a_storage_failure_says_class_phase_and_what_then(cls: StorageClass, pha
 
 
 def test_an_unknown_outcome_names_branch_base_and_attempt() -> None:
-    body = unknown(graph_id="g", idempotency_key="k").to_dict()
+    body = unknown(graph_id="g", idempotency_key="k", cls=StorageClass.THROTTLED).to_dict()
     assert (body["effects"], body["retry"]) == ("unknown", "reconcile")
     assert body["outcome_unknown"] == {
         "kind": "commit",
@@ -163,11 +163,38 @@ def test_an_unknown_outcome_names_branch_base_and_attempt() -> None:
         "graph_commit_id": "main@2-b",
         "lookup": None,
         "server_stopping": False,
+        "class": "throttled",
+        "phase": "publish",
         "advice": OutcomeUnknown.ADVICE,
         "idempotency_key": "k",
     }
+    assert unknown().to_dict()["outcome_unknown"]["class"] is None, "no request failed, and yet nothing is known"
     assert unknown("init").code == "initialization_unknown"
     assert exit_code(unknown(), Progressed(writes=True, sent=True)) == Exit.FAILED
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "commit"),
+    [
+        ("commit", "k", "main@2-b"),
+        ("commit", None, "main@2-b"),
+        ("branch_create", "k", None),
+        ("branch_create", None, None),
+        ("branch_delete", None, None),
+        ("init", None, None),
+        ("init", None, "main@1-b"),
+    ],
+)
+def test_the_advice_names_no_key_and_no_commit_where_there_is_none(
+    kind: str, key: str | None, commit: str | None
+) -> None:
+    """A creation or a deletion of a branch attempts no commit; a deletion and `init` take no key."""
+    error = unknown(kind, idempotency_key=key, graph_commit_id=commit)
+    advice = error.details["advice"]
+    assert ("with this idempotency_key" in advice) == (key is not None)
+    assert ("graph_commit_id" in advice) == (kind == "commit")
+    assert ("list of branches" in advice) == kind.startswith("branch_")
+    assert error.takes_key == (kind in ("commit", "branch_create"))
 
 
 OUTCOMES = Path(__file__).resolve().parents[2] / "docs" / "outcomes.md"

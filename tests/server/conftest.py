@@ -23,16 +23,22 @@ SCHEMA = "node Port { code: String @key  name: String?  depth: I64? } edge Ferry
 class Served(Door):
     """An application over a storage root, with what it stands on."""
 
-    def __init__(self, root: Path, *, limits: ServerLimits | None = None, load: bool = True, **given: Any) -> None:
+    def __init__(
+        self, root: Path | str, *, limits: ServerLimits | None = None, load: bool = True, **given: Any
+    ) -> None:
+        self.root = Path(root)
         clock = SystemClock()
         opening = {"opening": given.pop("opening")} if "opening" in given else {}
-        self.root = root
-        self.registry = Registry(str(root), owner=True, **opening)
         self.operations = Operations(limits or ServerLimits(), clock)
+        self.registry = Registry(str(root), owner=True, fence=self.operations.fence, **opening)
         self.services = Services(self.registry, self.operations, clock)
         super().__init__(create_app(self.services, **given))
         if load:
-            self.registry.load()
+            try:
+                self.registry.load()
+            except BaseException:
+                self.close()
+                raise
 
     def insert(self, code: str, **headers: str) -> Any:
         """The reply of an insert."""

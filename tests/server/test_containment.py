@@ -33,6 +33,7 @@ from server.processes import Running, running
 
 PATIENCE_SECONDS = 60
 
+MORE = "# more\n"
 # A server with a fault: a write with the message "break" meets it once its rows are staged; one with the message "hold"
 # waits there until the file is made that the first argument names.
 BROKEN = """
@@ -47,6 +48,7 @@ def commit_draft(request, *more):
         time.sleep(0.01)
     return really(request, *more)
 groups.commit_draft = commit_draft
+# more
 from omnigraph.server.main import main
 sys.exit(main())
 """
@@ -94,8 +96,8 @@ class Broken:
         self._pool = ThreadPoolExecutor(2)
 
     @contextmanager
-    def serving(self, *arguments: str) -> Iterator[Running]:
-        program = [sys.executable, "-c", BROKEN, str(self.flag)]
+    def serving(self, *arguments: str, more: str = "") -> Iterator[Running]:
+        program = [sys.executable, "-c", BROKEN.replace(MORE, more), str(self.flag)]
         with running(self.root, *arguments, program=program) as server:
             yield server
         self._pool.shutdown()
@@ -139,6 +141,36 @@ def test_a_fault_after_staging_began_drains_and_ends_with_2(broken: Broken) -> N
     assert (broken.codes("main"), broken.codes("aside")) == ([], ["H"])
     with acquire(str(broken.root)):
         pass
+
+
+# A server that goes on for a while after its cut-off, as one whose log stalls, and whose held writes go on then.
+STALLED = """
+import time
+from omnigraph.server import shutdown
+really_told = shutdown.log_event
+def log_event(logger, level, event, **fields):
+    really_told(logger, level, event, **fields)
+    if event == "shutdown cutoff":
+        open(flag, "x").close()
+        time.sleep(3)
+shutdown.log_event = log_event
+"""
+
+
+def test_from_the_cut_off_on_nothing_is_sent_to_be_published(broken: Broken) -> None:
+    with broken.serving(more=STALLED) as server:
+        held = broken.held(server)
+        server.signal(signal.SIGTERM)
+        server.wait_for("shutdown started")
+        server.signal(signal.SIGINT)
+        refusal = held.result(PATIENCE_SECONDS)
+        assert (refusal.status_code, refusal.json()["code"], refusal.json()["effects"]) == (
+            503,
+            "server_draining",
+            "none",
+        )
+        assert server.ended() == 2
+    assert broken.codes("aside") == []
 
 
 @pytest.mark.parametrize("cut", ["grace", "signals"])

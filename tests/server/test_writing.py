@@ -397,7 +397,9 @@ def test_an_unknown_deletion_of_a_branch_is_told_as_one(faulty: Faulty) -> None:
         "graph_commit_id": None,
         "lookup": None,
         "server_stopping": False,
-        "advice": OutcomeUnknown.ADVICE_WITHOUT_COMMIT,
+        "class": "timeout",
+        "phase": "publish",
+        "advice": OutcomeUnknown.ADVICE_WITHOUT_COMMIT["branch_delete", False],
     }
     done(served.delete("/graphs/atlas/branches/b"))
 

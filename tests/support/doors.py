@@ -1,9 +1,10 @@
-"""Every kind of write that takes a key, at every door: the same request in Python, on the command line and over HTTP.
+"""Every kind of write at every door: the same request in Python, on the command line and over HTTP.
 
     for write in WRITES:
         write.python(graph, "key")       write.words(harbour, "key")       write.request("key")
 
-A write comes in two variants, so that a key can be used for another request.
+Those in WRITES take a key and come in two variants, so that a key can be used for another request. EVERY_WRITE has the
+others too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import omnigraph
 
+SCHEMA_GROWN_BY = " node Quay { code: String @key }"
 SCHEMA = "node Port { code: String @key  name: String? } edge Ferry: Port -> Port { line: String? }"
 INSERT = "query add($c: String) { insert Port { code: $c } }"
 CODES = "query codes() { match { $p: Port } return { $p.code as c } order { c } }"
@@ -47,7 +49,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Write:
-    """One kind of write. `branch` and `codes`: where it can be seen, and what stands there when it was done once."""
+    """One kind of write. `branch` and `codes`: where it can be seen, and what stands there when it was done once; without
+    codes the branch is gone then. `built_on` is the branch whose head it follows. `kind` is what an unknown one is told as.
+    `method` is None for what the server has no route for.
+    """
 
     name: str
     arguments: Mapping[str, Any]
@@ -57,6 +62,10 @@ class Write:
     http: Callable[[Mapping[str, Any]], tuple[str, str, bytes]]
     branch: str = "main"
     codes: tuple[str, ...] = ("0",)
+    built_on: str = "main"
+    kind: str = "commit"
+    keyed: bool = True
+    method: str | None = "POST"
 
     def given(self, changed: bool) -> Mapping[str, Any]:
         return {**self.arguments, **(self.changed if changed else {})}
@@ -67,13 +76,15 @@ class Write:
 
     def words(self, root: Path, key: str | None = None, *, changed: bool = False) -> list[str]:
         """The words of the command, which may need a file."""
-        keyed = [] if key is None else ["--idempotency-key", key]
+        keyed = [] if key is None or not self.keyed else ["--idempotency-key", key]
         return [*self.command(self.given(changed), root), "--store", str(root / GRAPH), *keyed, "--json"]
 
     def request(self, key: str | None = None, *, changed: bool = False) -> Request:
+        assert self.method is not None
         path, content_type, body = self.http(self.given(changed))
-        headers = {"content-type": content_type} | ({} if key is None else {"idempotency-key": key})
-        return Request("POST", f"/graphs/atlas{path}", body, content_type, headers)
+        keyed = {} if key is None or not self.keyed else {"idempotency-key": key}
+        headers = ({"content-type": content_type} if body else {}) | keyed
+        return Request(self.method, f"/graphs/atlas{path}", body, content_type, headers)
 
 
 def line(code: str) -> bytes:
@@ -137,6 +148,8 @@ WRITES = (
         lambda given: _json("/branches", **{"name": "made", "from": given["from"]}),
         branch="made",
         codes=("0", "side"),
+        built_on="side",
+        kind="branch_create",
     ),
     Write(
         "merge",
@@ -156,5 +169,64 @@ WRITES = (
         lambda given: _json("/mutate", query=f"branch create told from {given['from']}"),
         branch="told",
         codes=("0", "side"),
+        built_on="side",
+        kind="branch_create",
+    ),
+)
+
+
+def _schema_file(root: Path, grown_by: str) -> str:
+    place = root / "grown.pg"
+    place.write_text(SCHEMA + grown_by)
+    return str(place)
+
+
+EVERY_WRITE = (
+    *WRITES,
+    Write(
+        "merge that deletes",
+        {"source": "side"},
+        {"source": "other"},
+        lambda graph, given, key: graph.branches.merge(given["source"], delete_branch=True, idempotency_key=key),
+        lambda given, _: ["branch", "merge", given["source"], "--delete-branch"],
+        lambda given: _json("/branches/merge", source=given["source"], delete_branch=True),
+        codes=("0", "side"),
+    ),
+    Write(
+        "branch delete",
+        {"name": "side"},
+        {"name": "other"},
+        lambda graph, given, _: graph.branches.delete(given["name"]),
+        lambda given, _: ["branch", "delete", given["name"]],
+        lambda given: (f"/branches/{given['name']}", "", b""),
+        branch="side",
+        codes=(),
+        built_on="side",
+        kind="branch_delete",
+        keyed=False,
+        method="DELETE",
+    ),
+    Write(
+        "branch delete statement",
+        {"name": "side"},
+        {"name": "other"},
+        lambda graph, given, _: graph.mutate(f"branch delete {given['name']}"),
+        lambda given, _: ["mutate", "-e", f"branch delete {given['name']}"],
+        lambda given: _json("/mutate", query=f"branch delete {given['name']}"),
+        branch="side",
+        codes=(),
+        built_on="side",
+        kind="branch_delete",
+        keyed=False,
+    ),
+    Write(
+        "schema apply",
+        {"grown_by": SCHEMA_GROWN_BY},
+        {"grown_by": ""},
+        lambda graph, given, _: graph.schema.apply(SCHEMA + given["grown_by"]),
+        lambda given, root: ["schema", "apply", "--schema", _schema_file(root, given["grown_by"])],
+        lambda _: ("", "", b""),
+        keyed=False,
+        method=None,
     ),
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
-from omnigraph.errors import Busy, InvalidRequest, OmnigraphError, PreconditionFailed, StorageFailure
+from omnigraph.errors import Busy, InvalidRequest, OmnigraphError, OutcomeUnknown, PreconditionFailed, StorageFailure
 
 Execution = Literal["not_started", "finished", "unknown"]
 Effects = Literal["none", "partial", "unknown"]
@@ -147,6 +147,11 @@ def execution_of(error: OmnigraphError, at: Progressed) -> Execution:
     return "unknown" if effects_of(error) == "unknown" else "finished"
 
 
+def takes_key(error: OmnigraphError) -> bool:
+    """Whether the same command may be repeated under its key: `mutate` takes one, and deletes branches too."""
+    return not isinstance(error, OutcomeUnknown) or error.takes_key
+
+
 def failure_body(error: OmnigraphError, at: Progressed) -> dict[str, Any]:
     """The error body of the wire; for a command that writes also `command_outcome`, `retry_after`, `idempotency_key`."""
     body = error.to_dict()
@@ -163,6 +168,6 @@ def failure_body(error: OmnigraphError, at: Progressed) -> dict[str, Any]:
         "effects": effects_of(error),
         "action": error.retry,
     }
-    if at.idempotency_key is not None:
+    if at.idempotency_key is not None and takes_key(error):
         body["idempotency_key"] = at.idempotency_key
     return body

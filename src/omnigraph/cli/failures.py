@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.cli import terminal
 from omnigraph.cli.controls import shown_text
-from omnigraph.cli.errors import Interrupted, OutputFailed, UsageRefused, WaitOver, failure_body
+from omnigraph.cli.errors import Interrupted, OutputFailed, UsageRefused, WaitOver, failure_body, takes_key
 from omnigraph.cli.output import emit_json
 from omnigraph.cli.session import Session
 from omnigraph.cli.terminal import say
@@ -93,7 +93,7 @@ def _run_next(error: OmnigraphError, session: Session) -> list[str]:
     """
     kind = error.details["kind"] if isinstance(error, OutcomeUnknown) else ""
     commit = getattr(error, "graph_commit_id", None)
-    key = session.progressed.idempotency_key
+    key = session.progressed.idempotency_key if takes_key(error) else None
     if kind == "init" or session.takes == "cluster":
         return _repeated(session.words)
     if commit is not None:

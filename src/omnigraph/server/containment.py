@@ -64,6 +64,6 @@ def _class(error: BaseException) -> str:
 
 def _phase(error: BaseException) -> str | None:
     """The phase of a storage failure; None for a fault of the program, since nobody knows which step was the last."""
-    if isinstance(error, StorageFailure):
+    if isinstance(error, (OutcomeUnknown, StorageFailure)):
         return str(error.phase)
-    return "publish" if isinstance(error, (OutcomeUnknown, RecoveryRequired)) else None
+    return "publish" if isinstance(error, RecoveryRequired) else None

@@ -29,10 +29,13 @@ async def known(request: Request, error: Exception) -> Response:
     return error_answer(error, _request_id(request))
 
 
-def complete(request: Request, error: OmnigraphError) -> None:
-    """Add to an error what only the request tells: where to ask about an unknown outcome, what is known of a write."""
+def complete(request: Request, error: OmnigraphError, *, of_a_step: bool = False) -> None:
+    """Add to an error what only the request tells: where to ask about an unknown outcome, what is known of a write.
+
+    `of_a_step`: the request itself is done but for this, and to be repeated under its key.
+    """
     if isinstance(error, OutcomeUnknown):
-        error.details = {**error.details, **_where_to_ask(request, error)}
+        error.details = {**error.details, **_where_to_ask(request, error, keyed=of_a_step or error.takes_key)}
     if _writes(request):
         error.of_write(staged=staged(request))
 
@@ -67,10 +70,10 @@ async def unexpected(request: Request, error: Exception) -> Response:
     return await known(request, unexpected_failure())
 
 
-def _where_to_ask(request: Request, error: OutcomeUnknown) -> dict[str, Any]:
+def _where_to_ask(request: Request, error: OutcomeUnknown, *, keyed: bool) -> dict[str, Any]:
     graph_id = request.path_params.get("g")
     commit = error.graph_commit_id
-    key = state_of(request, "key")
+    key = state_of(request, "key") if keyed else None
     return {
         "graph_id": graph_id,
         "lookup": None if commit is None else f"/graphs/{graph_id}/commits/{quote(commit, safe='@')}/outcome",

@@ -18,6 +18,7 @@ from omnigraph.ambient import Clock
 from omnigraph.engine.logs import log_event
 from omnigraph.error_parts import idempotency_details
 from omnigraph.errors import Busy, Conflict
+from omnigraph.manifest.publish import FenceClosed, FenceOpen, FenceState
 from omnigraph.server.admission import Admission
 from omnigraph.server.limits import ServerLimits
 
@@ -44,13 +45,15 @@ class Operations:
     """Everything that runs for callers.
 
     `draining` is set by the first stop signal, or by `contain`; then nothing new begins. `contained` is why the process
-    must end with 2, if it must; `on_contained` is called once it must.
+    must end with 2, if it must; `on_contained` is called once it must. `cut_off` is set where the process ends without
+    waiting any longer: from then on no publication is sent.
     """
 
     def __init__(self, limits: ServerLimits, clock: Clock) -> None:
         self.limits = limits
         self.admission = Admission(limits)
         self.draining = False  # written by a signal handler, which may take no lock
+        self.cut_off = False
         self.contained: str | None = None
         self.on_contained: Callable[[], None] = lambda: None
         self._clock = clock
@@ -89,6 +92,10 @@ class Operations:
             self.draining = True
         self.on_contained()
         log_event(_LOGGER, "error", "admission closed", reason=reason)
+
+    def fence(self) -> FenceState:
+        """Whether a publication may still be sent; asked right before each request of one."""
+        return FenceClosed() if self.cut_off else FenceOpen()
 
     def begin(self) -> None:
         """Raises Busy (`server_draining`) if nothing new may begin."""

@@ -45,8 +45,8 @@ def serve(options: Options, owned: Owned, shutdown: Shutdown) -> int:
     """The exit code: 0 after a stop in good order, 2 if a write ended without any proof. Raises Refused for a start that
     was refused.
     """
-    registry = Registry(owned.storage, owner=owned.ownership.sole)
     operations = Operations(ServerLimits.from_environment(os.environ), SystemClock())
+    registry = Registry(owned.storage, owner=owned.ownership.sole, fence=operations.fence)
     server = _Server(options, Services(registry, operations, SystemClock()), owned.listener)
     shutdown.watch(operations, server.stop)
     server.run(sockets=[owned.listener])
@@ -55,6 +55,8 @@ def serve(options: Options, owned: Owned, shutdown: Shutdown) -> int:
     operations.finish()
     if operations.contained is not None:
         owned.ownership.retain("containment")
+        return CUT_OFF
+    if operations.cut_off:  # what was waited for ended while the process was being ended
         return CUT_OFF
     log_event(_LOGGER, "info", "stopped")
     return 0

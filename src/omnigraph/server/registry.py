@@ -16,6 +16,7 @@ from omnigraph.engine.logs import log_event
 from omnigraph.engine.opening import open_core
 from omnigraph.engine.reading.context import Context
 from omnigraph.errors import Busy, GraphNotFound, OmnigraphError
+from omnigraph.manifest.publish import FenceOpen, FenceState
 from omnigraph.server.frames import frames_of
 
 OPENING_MAX = 4
@@ -63,11 +64,21 @@ class Entry:
 
 
 class Registry:
-    """All graphs below a storage root. `owner`: this process alone writes them. `opening` opens one."""
+    """All graphs below a storage root. `owner`: this process alone writes them. `fence`: whether it still may. `opening`
+    opens one.
+    """
 
-    def __init__(self, storage: str, *, owner: bool, opening: Callable[..., GraphCore] = open_core) -> None:
+    def __init__(
+        self,
+        storage: str,
+        *,
+        owner: bool,
+        fence: Callable[[], FenceState] = FenceOpen,
+        opening: Callable[..., GraphCore] = open_core,
+    ) -> None:
         self._storage = storage
         self._owner = owner
+        self._fence = fence
         self._opening = opening
         self._entries: dict[str, Entry] = {}
         self.loaded = False
@@ -91,7 +102,7 @@ class Registry:
     def _opened(self, writable: bool, graph_id: str) -> Entry:
         root = graph_root(self._storage, graph_id)
         try:
-            core = self._opening(root, owner=self._owner, writable=writable)
+            core = self._opening(root, owner=self._owner, writable=writable, fence=self._fence)
             core.called(graph_id)
             head = core.head("main").manifest.head_commit.id
         except OmnigraphError as error:

@@ -2,7 +2,8 @@
 
 The first stop signal closes admission and starts one deadline, which nothing extends; so does a write that ended without
 any proof, and then the exit code is 2 however well the drain goes. At the deadline, or with a second signal, a thread
-that waits for nothing else ends the process with 2: a blocked event loop can't hold it off.
+that waits for nothing else ends the process with 2: a blocked event loop can't hold it off, and what has not been sent to
+be published by then is not sent any more.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ class Shutdown:
         first = self._events.get()
         deadline = self._clock.boot_seconds() + self._grace_seconds
         log_event(_LOGGER, "info", "shutdown started", grace_seconds=self._grace_seconds)
-        reason = self._cutoff(deadline, signals=int(first != _CONTAINED))
         assert self._operations is not None
+        reason = self._cutoff(deadline, signals=int(first != _CONTAINED))
+        self._operations.cut_off = True  # nobody would be told of what is published from here on
         unfinished = [{"kind": each.kind, "age": round(each.seconds, 1)} for each in self._operations.unfinished()]
         log_event(_LOGGER, "error", "shutdown cutoff", reason=reason, unfinished=unfinished)
         os._exit(CUT_OFF)

@@ -164,7 +164,7 @@ async def merge(request: Request, g: GraphId) -> Response:
         kept=lambda merged: merged.branch_delete_error,
     )
     if merged.branch_delete_error is not None:
-        complete(request, merged.branch_delete_error)
+        complete(request, merged.branch_delete_error, of_a_step=True)
         merged.branch_delete_error.request_id = state_of(request, "request_id")
     return _receipt(merged.to_dict(), merged.replayed)
 
