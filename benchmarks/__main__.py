@@ -27,6 +27,8 @@ from benchmarks.local_rate import disk_seconds, measure_local_rate, rate_section
 from benchmarks.manifest_size import largest_manifest, size_section
 from benchmarks.report import Section, document, filled, section_text
 from benchmarks.servers import object_storage
+from benchmarks.social import FULL, SMALL, SocialSize
+from benchmarks.social_compare import Social, costs_section, measure_social, social_section
 from benchmarks.startup import measure_help, startup_section
 from benchmarks.traversal import measure_traversal, traversal_section
 from benchmarks.wordnet_data import VARIABLE, WordNet, wordnet
@@ -51,6 +53,9 @@ class Sizes:
     seeds: int = 1_000
     steps: tuple[int, ...] = (1, 2, 3)
     hop_rounds: int = 7
+    social: SocialSize = FULL
+    social_rounds: int = 7
+    social_seconds: float = 6.0  # for all rounds of one question
     help_rounds: int = 11
 
 
@@ -63,6 +68,9 @@ QUICK = Sizes(
     rate_commits=20,
     load_rounds=2,
     hop_rounds=3,
+    social=SMALL,
+    social_rounds=3,
+    social_seconds=1.0,
     help_rounds=5,
 )
 
@@ -111,12 +119,20 @@ def on_a_folder(scratch: Path, sizes: Sizes, data: WordNet) -> list[Section]:
         found = measure_traversal(data, scratch, seeds=sizes.seeds, steps=sizes.steps, rounds=sizes.hop_rounds)
         return traversal_section(found)
 
+    compared: list[Social] = []
+
+    def social() -> Section:
+        compared.append(measure_social(sizes.social, scratch, rounds=sizes.social_rounds, seconds=sizes.social_seconds))
+        return social_section(compared[0], whole=sizes.social == FULL)
+
     return run(
         [
             ("manifest size", manifest_sizes),
             ("local writer", rate),
             ("loading", lambda: load_section(measure_load(data, scratch, rounds=sizes.load_rounds))),
             ("traversal", traversal),
+            ("social graph", social),
+            ("what it costs", lambda: costs_section(compared[0])),
             ("start-up", lambda: startup_section(measure_help(rounds=sizes.help_rounds))),
         ]
     )
