@@ -15,6 +15,7 @@ from omnigraph.lang.types import BOOL, F64, I64, STRING, Scalar, ValueType, scal
 from omnigraph.query.expressions import NoColumns, Scope, evaluate, evaluated_array, true_rows
 from omnigraph.query.numbers import compare_numbers
 from omnigraph.query.rowcolumns import SomeVertices, WholeType
+from omnigraph.query.search.predicates import Sought
 from omnigraph.tables.columns import arrow_type
 from support import random_graphs as drawn
 from support.memory_graphs import MemoryGraph
@@ -194,3 +195,6 @@ class _Texts:
 
     def system(self, var: str, field: str) -> pa.Array:
         return self._texts
+
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        raise AssertionError("nothing is searched here")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from omnigraph._version import __version__
+from omnigraph.embed.config import EMBED_VARIABLES
 from omnigraph.engine.settings import SETTING_VARIABLES
 from omnigraph.server.limits import VARIABLES
 from omnigraph.server.logs import LEVELS
@@ -17,6 +18,7 @@ from omnigraph.server.logs import LEVELS
 GRACE_SECONDS, GRACE_SECONDS_MAX = 25, 3_600
 
 _TOKENS = "OMNIGRAPH_SERVER_BEARER_TOKEN"
+_PROVIDER_KEYS = "OMNIGRAPH_PROVIDER_KEY_"
 _FLAG_VARIABLES = (
     "OMNIGRAPH_CLUSTER OMNIGRAPH_LISTEN_ADDR OMNIGRAPH_UNAUTHENTICATED OMNIGRAPH_REQUIRE_ALL_GRAPHS"
     " OMNIGRAPH_PUBLIC_HOSTS OMNIGRAPH_ALLOWED_ORIGINS OMNIGRAPH_SHUTDOWN_GRACE_SECONDS OMNIGRAPH_LOG_FORMAT OMNIGRAPH_LOG"
@@ -166,9 +168,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _known(name: str) -> bool:
-    return name.startswith(_TOKENS) or name in {
+    return name.startswith((_TOKENS, _PROVIDER_KEYS)) or name in {
         *_FLAG_VARIABLES,
         *_ELSEWHERE_VARIABLES,
+        *EMBED_VARIABLES,
         *SETTING_VARIABLES,
         *VARIABLES.values(),
     }
