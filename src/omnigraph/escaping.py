@@ -9,6 +9,8 @@ import re
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """C0, C1 and bidirectional controls, and the separators of lines and paragraphs."""
 
+_LINE_ENDS = re.compile("[\n\x0b\x0c\r\x1c-\x1e\x85\u2028\u2029]")
+
 
 def safe_text(text: str) -> str:
     r"""The text in one line, with all of `CONTROLS` spelled as escapes.
@@ -17,6 +19,15 @@ def safe_text(text: str) -> str:
     'a\\x1b[31m'
     """
     return CONTROLS.sub(_escaped, text)
+
+
+def one_line(text: str) -> str:
+    r"""The text with the ends of its lines, and nothing else, spelled as escapes.
+
+    >>> one_line("a\r\nb\tc")
+    'a\\r\\nb\tc'
+    """
+    return _LINE_ENDS.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from omnigraph.escaping import safe_text
+from omnigraph.escaping import one_line, safe_text
 
 Stage = Literal["parse", "settings", "schema", "typecheck", "migration", "params", "load", "execute"]
 
@@ -77,7 +77,7 @@ class Sought:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault. `message` is one line that begins `parse error: Q001: …` or `type error: T6: …`."""
+    """One fault. `message` is one line that begins `parse error: Q001: …` or `type error: T6: …`; so is `expected`."""
 
     code: str
     stage: Stage
@@ -96,6 +96,12 @@ class Diagnostic:
     # no part of the wire: what was sought in vain, and the text of the line at `position`
     sought: Sought | None = field(default=None, repr=False, compare=False)
     line: str | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Names in quotes and texts of dates may hold line ends, and what quotes them is one line all the same.
+        object.__setattr__(self, "message", one_line(self.message))
+        if self.expected is not None:
+            object.__setattr__(self, "expected", one_line(self.expected))
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnostic object of the wire; fields that are not known are left out."""

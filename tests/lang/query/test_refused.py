@@ -89,3 +89,15 @@ def test_the_diagnostic_object_is_the_one_of_the_chapter(catalog: Catalog) -> No
             "edits": [{"start": 41, "end": 47, "replacement": "tonnage"}],
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('$v "a\nb\u2028c" $w', "there is no edge type `a\\nb\\u2028c`"),
+        ('$v.built = date("a\r\nb\t")', '"a\\r\\nb\t" is no date'),
+    ],
+)
+def test_a_message_is_one_line_whatever_was_written(written: str, shown: str, catalog: Catalog) -> None:
+    found = refused(f"query q() {{ match {{ $v: Vessel  {written} }} return {{ $v }} }}", catalog)
+    assert found.message.endswith(shown)
