@@ -223,6 +223,12 @@ def test_relevance_is_that_of_the_formula(ask: Any, shelf: MemoryGraph) -> None:
     assert {row["b.title"]: row["s"] for row in rows} == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_score_may_stand_in_an_expression_and_in_a_later_key(ask: Any, shelf: MemoryGraph) -> None:
+    text = """match { $b: Book } return { $b.title, bm25($b.about, "ship") > 0.7 as good }
+      order { bm25($b.about, "ship"), good } limit 5"""
+    assert ask(shelf, text).table.to_pylist() == [{"b.title": "x", "good": True}, {"b.title": "y", "good": False}]
+
+
 def test_filters_come_first_ranks_afterwards_the_limit_last(ask: Any, shelf: MemoryGraph) -> None:
     near = "order { nearest($b.place, [0, 0]) } limit 1"
     assert titles(ask, shelf, f"match {{ $b: Book }} return {{ $b.title }} {near}") == ["x"]
@@ -256,8 +262,9 @@ def test_predicates_stem_and_words_do_not(ask: Any, shelf: MemoryGraph) -> None:
 
 def test_a_text_index_over_too_many_rows_is_refused_and_says_what_allows_it(ask: Any, shelf: MemoryGraph) -> None:
     text = 'match { $b: Book  search($b.about, "ship") } return { $b.title }'
-    with pytest.raises(FullTextRebuildRequired, match="fts_scratch_rows"):
+    with pytest.raises(FullTextRebuildRequired, match="fts_scratch_rows") as caught:
         ask(shelf, text, settings=QuerySettings(fts_scratch_rows=3))
+    assert caught.value.code == "full_text_rebuild_required"
     assert ask(shelf, text, settings=QuerySettings(fts_scratch_rows=4)).table.num_rows == 2
 
 

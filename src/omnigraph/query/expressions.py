@@ -107,6 +107,27 @@ class NoColumns:
         raise InternalError("a constant expression searches a property")
 
 
+@dataclass(frozen=True, slots=True)
+class RankedColumns:
+    """Rows that have been ranked: `scores` are those of the one rank that a query has."""
+
+    rows: RowColumns
+    scores: pa.Array
+
+    @property
+    def length(self) -> int:
+        return self.rows.length
+
+    def property(self, var: str, name: str, of: ValueType) -> pa.Array:
+        return self.rows.property(var, name, of)
+
+    def system(self, var: str, field: str) -> pa.Array:
+        return self.rows.system(var, field)
+
+    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+        return self.rows.holding(var, name, what, scratch_rows)
+
+
 def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
     """The value of an expression: an array of `columns.length` values or a scalar. Of a node variable: its ids."""
     match expr:
@@ -141,8 +162,12 @@ def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
             return _searched(expr, columns, scope)
         case ListOf():
             return _scalar(constant_value(expr, scope), expr.type)
-        case Aggregate() | Nearest() | Bm25() | Fused():
-            raise InternalError("an aggregate or a rank was evaluated for single rows")
+        case Nearest() | Bm25():  # tree-equal to the first order key, wherever it stands
+            if not isinstance(columns, RankedColumns):
+                raise InternalError("a rank was evaluated before its scores were there")
+            return columns.scores
+        case Aggregate() | Fused():
+            raise InternalError("an aggregate or a fused rank was evaluated for single rows")
         case _:
             assert_never(expr)
 

@@ -31,7 +31,14 @@ from omnigraph.lang.query.typed import (
     SystemRef,
 )
 from omnigraph.query.bindings import Bindings
-from omnigraph.query.expressions import Embedder, Scope, constant_value, evaluated_array
+from omnigraph.query.expressions import (
+    Embedder,
+    RankedColumns,
+    RowColumns,
+    Scope,
+    constant_value,
+    evaluated_array,
+)
 from omnigraph.query.limits import QuerySettings, Spending
 from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
@@ -164,13 +171,19 @@ class _Run:
             return SortKey(
                 lambda rows: pa.array(scores if rows is None else scores[rows]), not isinstance(key.expr, Nearest)
             )
-        return SortKey(lambda rows: self._comparable(key.expr, bindings, rows), key.descending)
+        return SortKey(lambda rows: self._comparable(key.expr, bindings, rows, scores), key.descending)
 
-    def _comparable(self, expr: Expr, bindings: Bindings, rows: np.ndarray | None) -> pa.Array:
+    def _comparable(
+        self, expr: Expr, bindings: Bindings, rows: np.ndarray | None, scores: np.ndarray | None
+    ) -> pa.Array:
         asked = bindings if rows is None else bindings.take(rows)
         if isinstance(expr, NodeRef):
             return self._id_ranks(expr.var, asked)
-        return comparable(evaluated_array(expr, self.matching.columns(asked), self.matching.scope))
+        if scores is not None and rows is not None:
+            scores = scores[rows]
+        return comparable(
+            evaluated_array(expr, _ranked_columns(self.matching.columns(asked), scores), self.matching.scope)
+        )
 
     def _id_ranks(self, var: str, bindings: Bindings) -> pa.Array:
         """Numbers in the order of the nodes' ids."""
@@ -192,11 +205,9 @@ class _Run:
 
     def _column(self, expr: Expr, columns: AssignmentColumns, scores: np.ndarray | None = None) -> pa.Array:
         of = result_type(expr, self.matching.snapshot.catalog)
-        if isinstance(expr, Nearest | Bm25 | Fused):
-            return pa.array(scores, of)
         if isinstance(expr, NodeRef):
             return self._objects(expr, columns.bindings.nodes[expr.var])
-        return fitted(evaluated_array(expr, columns, self.matching.scope), of)
+        return fitted(evaluated_array(expr, _ranked_columns(columns, scores), self.matching.scope), of)
 
     def _objects(self, node: NodeRef, vertices: np.ndarray) -> pa.Array:
         snapshot = self.matching.snapshot
@@ -261,6 +272,10 @@ class _Run:
     def _group_sort_key(self, expr: Expr, value: pa.Array, heads: AssignmentColumns, descending: bool) -> SortKey:
         whole = self._id_ranks(expr.var, heads.bindings) if isinstance(expr, NodeRef) else comparable(value)
         return SortKey(lambda rows: whole if rows is None else whole.take(pa.array(rows)), descending)
+
+
+def _ranked_columns(columns: AssignmentColumns, scores: np.ndarray | None) -> RowColumns:
+    return columns if scores is None else RankedColumns(columns, pa.array(scores))
 
 
 def _some(bindings: Bindings, rows: np.ndarray | None) -> Bindings:
