@@ -54,8 +54,8 @@ class Sizes:
     steps: tuple[int, ...] = (1, 2, 3)
     hop_rounds: int = 7
     social: SocialSize = FULL
-    social_rounds: int = 7
-    social_seconds: float = 6.0  # for all rounds of one question
+    social_rounds: int = 15
+    social_seconds: float = 4.0  # for all rounds of one question
     help_rounds: int = 11
 
 

@@ -56,6 +56,12 @@ class Bindings:
         index = np.repeat(np.arange(self.length), len(vertices))
         return self.take(index).with_node(name, np.tile(vertices, self.length))
 
+    def repeated(self, counts: np.ndarray) -> Bindings:
+        """Every assignment so many times."""
+        if self.width == 0:
+            return Bindings(int(counts.sum()))
+        return self.take(np.repeat(np.arange(self.length), counts))
+
     def keeping(self, names: Iterable[str]) -> Bindings:
         """Only these variables."""
         kept = set(names)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from omnigraph.query import sparse
+from omnigraph.query.codes import distinct
 from omnigraph.query.limits import Spending, Traversal
 from omnigraph.query.residency.adjacency import Adjacency, Steps
 from omnigraph.query.residency.edges import EdgeRows, Side
@@ -92,7 +93,7 @@ def neighbours(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) ->
         return Pairs(found[0].index, found[0].neighbours)
     if not found:
         return Pairs(np.empty(0, np.int64), np.empty(0, np.int32))
-    codes = np.unique(np.concatenate([_codes(steps.index, steps.neighbours) for steps in found]))
+    codes = distinct(np.concatenate([_codes(steps.index, steps.neighbours) for steps in found]))
     return _pairs(codes)
 
 
@@ -130,7 +131,7 @@ class _Search:
                 yield from self._by_products(distance, self._pattern(frontier), self._pattern(seen), work)
                 return
             parts = [leg.adjacency.steps(at) for leg in self.legs]
-            reached = np.unique(np.concatenate([seen[:0], *(_codes(index[s.index], s.neighbours) for s in parts)]))
+            reached = distinct(np.concatenate([seen[:0], *(_codes(index[s.index], s.neighbours) for s in parts)]))
             # the seeds do not mask the first step: a self-loop is a step of its own
             frontier = reached if distance == 1 else reached[~_among(reached, seen)]
             if distance >= self.low:

@@ -17,6 +17,7 @@ from omnigraph.lang.query.typed import Block, Expr, Hop, Pattern
 from omnigraph.query import hops
 from omnigraph.query.bindings import Bindings, EdgeColumn
 from omnigraph.query.candidates import candidate_vertices, looked_up, passing
+from omnigraph.query.codes import distinct
 from omnigraph.query.expressions import Scope, true_rows
 from omnigraph.query.folds import fold_holds
 from omnigraph.query.hops import Leg
@@ -79,7 +80,8 @@ def match_pattern(
             case Start():
                 bindings = _started(matching, step.node, bindings)
             case Expand():
-                bindings = _expanded(matching, step, bindings)
+                passed = _passed(matching, step, bindings, needed, once=once)
+                bindings = _expanded(matching, step, bindings) if passed is None else passed
             case Close():
                 bindings = _closed(matching, step.hop, bindings)
             case Keep():
@@ -145,6 +147,30 @@ def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     return _arrived(matching, step.node, grown)
 
 
+def _passed(matching: Matching, step: Expand, bindings: Bindings, needed: Set[str], *, once: bool) -> Bindings | None:
+    """The `needed` of a step to where anything is welcome and nobody asks what: the ways are counted and not walked.
+
+    None where that does not give the assignments.
+    """
+    hop = step.hop
+    asked = step.node.var in needed or hop.edge_var in needed or bool(step.node.conjuncts)
+    if asked or matching.spending.settings.traversal == "matrix":
+        return None
+    legs = legs_of(matching, hop, step.from_left)
+    vertices = bindings.nodes[hop.left if step.from_left else hop.right]
+    if once and hop.low == 1:  # whoever is within more steps has somebody at one step
+        matching.spending.examine(len(vertices) * len(legs))
+        leads = np.zeros(len(vertices), bool)
+        for leg in legs:
+            leads |= leg.adjacency.degrees(vertices) > 0
+        return bindings.where(leads)
+    if hop.high > 1 or len(legs) != 1 or (hop.edge_var is None and legs[0].adjacency.has_parallels):
+        return None  # pairs would be counted twice
+    counts = legs[0].adjacency.degrees(vertices)
+    matching.spending.examine(int(counts.sum()))
+    return bindings.keeping(needed).repeated(counts)
+
+
 def _arrived(matching: Matching, node: NodeTests, bindings: Bindings) -> Bindings:
     """Assignments whose new variable passes its tests."""
     if node.lookup is not None:
@@ -157,12 +183,12 @@ def _hop_pairs(matching: Matching, hop: Hop, legs: list[Leg], vertices: np.ndarr
     """The pairs of a hop from each of the vertices, which may repeat."""
     if hop.high == 1 and matching.spending.settings.traversal != "matrix":
         return hops.neighbours(legs, vertices, matching.spending)
-    distinct, place = np.unique(vertices, return_inverse=True)
-    pairs = hops.within(legs, distinct, hop.low, hop.high, _width(matching, hop), matching.spending)
-    if len(distinct) == len(vertices) and np.array_equal(place, np.arange(len(vertices))):
+    sources, place = np.unique(vertices, return_inverse=True)
+    pairs = hops.within(legs, sources, hop.low, hop.high, _width(matching, hop), matching.spending)
+    if len(sources) == len(vertices) and np.array_equal(place, np.arange(len(vertices))):
         return pairs
     order = np.argsort(pairs.index, kind="stable")
-    counts = np.bincount(pairs.index, minlength=len(distinct))
+    counts = np.bincount(pairs.index, minlength=len(sources))
     begins = np.cumsum(counts) - counts
     own = counts[place]
     total = int(own.sum())
@@ -194,11 +220,11 @@ def _closed(matching: Matching, hop: Hop, bindings: Bindings) -> Bindings:
     if hop.high == 1 or hop.left == hop.right:
         legs = legs_of(matching, hop, from_left=True)
         return bindings.where(hops.joined(legs, left, right, matching.spending))
-    from_left = len(np.unique(left)) <= len(np.unique(right))
+    from_left = len(distinct(left)) <= len(distinct(right))
     near, far = (left, right) if from_left else (right, left)
     legs = legs_of(matching, hop, from_left)
-    distinct, place = np.unique(near, return_inverse=True)
-    pairs = hops.within(legs, distinct, hop.low, hop.high, _width(matching, hop), matching.spending)
+    sources, place = np.unique(near, return_inverse=True)
+    pairs = hops.within(legs, sources, hop.low, hop.high, _width(matching, hop), matching.spending)
     known = (pairs.index << 32) | pairs.neighbours
     return bindings.where(np.isin((place.astype(np.int64) << 32) | far, known))
 

@@ -21,6 +21,7 @@ from omnigraph.lang.query.typed import And, Compare, Expr, SystemRef
 from omnigraph.lang.schema.catalog import EdgeType, EntityType, NodeType
 from omnigraph.lang.types import ValueType
 from omnigraph.query.candidates import candidate_rows
+from omnigraph.query.codes import distinct
 from omnigraph.query.expressions import Scope, constant_value, true_rows
 from omnigraph.query.plan import node_tests, variables
 from omnigraph.query.residency.columns import Columns
@@ -86,7 +87,7 @@ def incident_edges(snapshot: Snapshot, node_type: str, ids: pa.Array | pa.Chunke
         edges = snapshot.edges(edge.name)
         ends: tuple[tuple[Side, str], ...] = (("src", edge.source), ("dst", edge.target))
         sides: list[Side] = [side for side, end in ends if end == node_type]
-        rows = np.unique(np.concatenate([edges.adjacency(side).steps(vertices).rows for side in sides]))
+        rows = distinct(np.concatenate([edges.adjacency(side).steps(vertices).rows for side in sides]))
         if len(rows):
             columns = SomeEdges(edge, edges, rows)
             ids, src, dst = (columns.system(TARGET, field) for field in ("id", "src", "dst"))

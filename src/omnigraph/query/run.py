@@ -39,6 +39,7 @@ from omnigraph.query.expressions import (
     constant_value,
     evaluated_array,
 )
+from omnigraph.query.groupkeys import group_key
 from omnigraph.query.limits import QuerySettings, Spending
 from omnigraph.query.match import Matching, match_pattern
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
@@ -86,10 +87,14 @@ def run_read(
 
 
 def _wanted(query: ReadQuery) -> set[str]:
-    """The variables that an answer is made of; an ordered one without groups is ordered by the ids of all that are named."""
+    """The variables that an answer is made of; an ordered one without groups is ordered by the ids of all that are named.
+
+    A node that is only counted is none of them.
+    """
     wanted: set[str] = set()
     for each in (*query.items, *query.order):
-        wanted |= variables(each.expr)
+        if not (isinstance(each.expr, Aggregate) and isinstance(each.expr.argument, NodeRef)):
+            wanted |= variables(each.expr)
     for tie in () if query.aggregated else shown_ties(query):
         wanted |= variables(tie)
     return wanted
@@ -249,12 +254,7 @@ class _Run:
         if not keys:
             return Groups(np.zeros(bindings.length, np.int64), np.empty(0, np.int64), 1)
         tail = self.tail or choose_tail(bindings.length, len(keys))
-        return tail.groups([self._group_key(key, bindings, columns) for key in keys])
-
-    def _group_key(self, expr: Expr, bindings: Bindings, columns: AssignmentColumns) -> pa.Array:
-        if isinstance(expr, NodeRef):
-            return pa.array(bindings.nodes[expr.var])
-        return comparable(evaluated_array(expr, columns, self.matching.scope))
+        return tail.groups([group_key(key, self.matching, columns) for key in keys])
 
     def _ordered_groups(self, groups: int, values: list[pa.Array], heads: AssignmentColumns) -> np.ndarray | None:
         """The groups of the answer in order; None if all stay as they are."""

@@ -16,6 +16,7 @@ from omnigraph.lang.query.typed import AggregateName
 from omnigraph.query.relational.keys import from_order_bits, order_bits
 
 _LOW = np.int64(0xFFFFFFFF)
+_NARROW_BITS = 32
 _HUGE = 2.0**900
 _SCALE = 100
 _LEAST_NORMAL = -1022  # below that power of two every float is a multiple of the smallest one: nothing is left over
@@ -35,7 +36,8 @@ def aggregate(func: AggregateName, values: pa.Array | None, group: np.ndarray, g
         case "sum":
             return pa.array(_sum(values, group, groups), pa.float64(), mask=count == 0)
         case "avg":
-            total = _float_sum(_floats(values), group, groups)
+            narrow = pa.types.is_integer(values.type) and values.type.bit_width <= _NARROW_BITS  # exact as floats
+            total = _sum(values, group, groups) if narrow else _float_sum(_floats(values), group, groups)
             return pa.array(total / np.maximum(count, 1), pa.float64(), mask=count == 0)
         case "min" | "max":
             return _extreme(func == "max", values, group, groups, count == 0)
@@ -52,6 +54,8 @@ def _sum(values: pa.Array, group: np.ndarray, groups: int) -> np.ndarray:
     if pa.types.is_floating(values.type):
         return _float_sum(_floats(values), group, groups)
     numbers = values.to_numpy(zero_copy_only=False)
+    if values.type.bit_width <= _NARROW_BITS:  # no sum of them leaves 64 bits
+        return _integer_sum(numbers.astype(np.int64), group, groups).astype(np.float64)
     if numbers.dtype == np.uint64:
         high, low = (numbers >> np.uint64(32)).astype(np.int64), (numbers & np.uint64(_LOW)).astype(np.int64)
     else:
