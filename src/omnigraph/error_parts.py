@@ -63,3 +63,35 @@ def idempotency_details(
         "graph_commit_id": graph_commit_id,
         "created_at": created_at,
     }
+
+
+ADVICE = (
+    "Repeat this write with this idempotency_key, or ask for the outcome of graph_commit_id. "
+    "Not seeing it proves nothing until a later commit follows the base."
+)
+ADVICE_WITHOUT_KEY = (
+    "Ask for the outcome of graph_commit_id before this is repeated: it had no idempotency_key, so a repeat is"
+    " another write. Not seeing it proves nothing until a later commit follows the base."
+)
+_OF_BRANCHES_AND_INIT = {
+    ("branch_create", True): (
+        "Repeat this with this idempotency_key, or look at the list of branches after the branch's next write."
+    ),
+    ("branch_create", False): (
+        "Look at the list of branches after the branch's next write. This had no idempotency_key, so a repeat can't"
+        " tell what it made itself from what others made: branch_exists may then mean either."
+    ),
+    ("branch_delete", False): (
+        "Look at the list of branches after the branch's next write. Before this is repeated, see that nobody made"
+        " the branch anew."
+    ),
+    ("init", False): "Repeat this as it was: it takes over what stands there.",
+}
+
+
+def advice(kind: str, *, committed: bool, keyed: bool) -> str:
+    """What to do about an unknown outcome of this kind: not everything attempts a commit or takes a key."""
+    found = _OF_BRANCHES_AND_INIT.get((kind, keyed))
+    if found is not None and (kind == "init" or not committed):
+        return found
+    return ADVICE if keyed else ADVICE_WITHOUT_KEY

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
-from omnigraph.error_parts import DiagnosticLike, OutcomeLike
+from omnigraph.error_parts import DiagnosticLike, OutcomeLike, advice
 from omnigraph.error_parts import StorageClass as StorageClass
 from omnigraph.error_parts import StoragePhase as StoragePhase
 from omnigraph.escaping import safe_text
@@ -358,29 +358,6 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
     request; `by_fault` says that a fault of this program ended the attempt, in which a server stops.
     """
 
-    ADVICE: ClassVar[str] = (
-        "Repeat this write with this idempotency_key, or ask for the outcome of graph_commit_id. "
-        "Not seeing it proves nothing until a later commit follows the base."
-    )
-    ADVICE_WITHOUT_KEY: ClassVar[str] = (
-        "Ask for the outcome of graph_commit_id before this is repeated: it had no idempotency_key, so a repeat is"
-        " another write. Not seeing it proves nothing until a later commit follows the base."
-    )
-    ADVICE_WITHOUT_COMMIT: ClassVar[Mapping[tuple[str, bool], str]] = {
-        ("branch_create", True): (
-            "Repeat this with this idempotency_key, or look at the list of branches after the branch's next write."
-        ),
-        ("branch_create", False): (
-            "Look at the list of branches after the branch's next write. This had no idempotency_key, so a repeat can't"
-            " tell what it made itself from what others made: branch_exists may then mean either."
-        ),
-        ("branch_delete", False): (
-            "Look at the list of branches after the branch's next write. Before this is repeated, see that nobody made"
-            " the branch anew."
-        ),
-        ("init", False): "Repeat this as it was: it takes over what stands there.",
-    }
-
     def __init__(
         self,
         message: str,
@@ -404,7 +381,7 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
             "server_stopping": False,
             "class": None if cls is None else str(cls),
             "phase": str(StoragePhase.PUBLISH),
-            "advice": self._advice(kind, graph_commit_id is not None, idempotency_key is not None),
+            "advice": advice(kind, committed=graph_commit_id is not None, keyed=idempotency_key is not None),
         }
         if idempotency_key is not None:
             details["idempotency_key"] = idempotency_key
@@ -422,12 +399,6 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
     def takes_key(self) -> bool:
         """Whether a repeat under its idempotency key is this same write: a deletion of a branch and `init` know no keys."""
         return self.details["kind"] not in ("branch_delete", "init")
-
-    def _advice(self, kind: str, committed: bool, keyed: bool) -> str:
-        """What is right for this one: not everything takes a key or attempts a commit."""
-        if (kind, keyed) in self.ADVICE_WITHOUT_COMMIT and (kind == "init" or not committed):
-            return self.ADVICE_WITHOUT_COMMIT[kind, keyed]
-        return self.ADVICE if keyed else self.ADVICE_WITHOUT_KEY
 
     def resolve(self, wait: float = 0.0) -> OutcomeLike:
         """What became of the attempted commit: `published`, `superseded`, or `undetermined` after `wait` seconds.

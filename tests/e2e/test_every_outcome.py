@@ -16,7 +16,8 @@ import pytest
 import omnigraph
 import omnigraph.engine.opening
 from omnigraph.ambient import SystemClock
-from omnigraph.errors import OmnigraphError, OutcomeUnknown, StorageClass
+from omnigraph.error_parts import ADVICE, ADVICE_WITHOUT_KEY
+from omnigraph.errors import OmnigraphError, StorageClass
 from omnigraph.store.base import Store
 from omnigraph.store.faults import FailCondition, Fault, FaultStore, LandLate, LoseAfter, LoseBefore, Refuse, Rule
 from omnigraph.store.open import open_store
@@ -370,6 +371,6 @@ def test_without_a_key_an_unknown_write_names_the_one_that_was_made_up_or_advise
     faults.heal()
     key = evidence.get("idempotency_key")
     assert (key is None) == isinstance(door, Embedded)
-    assert evidence["advice"] == (OutcomeUnknown.ADVICE_WITHOUT_KEY if key is None else OutcomeUnknown.ADVICE)
+    assert evidence["advice"] == (ADVICE_WITHOUT_KEY if key is None else ADVICE)
     assert not door.send(write, key).failed
     assert codes(root, "main") == write.codes

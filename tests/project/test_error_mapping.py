@@ -14,6 +14,7 @@ import pytest
 
 from omnigraph import errors
 from omnigraph.cli.errors import Exit, Progressed, exit_code, failure_body
+from omnigraph.error_parts import ADVICE
 from omnigraph.errors import OmnigraphError, OutcomeUnknown, StorageClass, StorageFailure, StoragePhase
 from omnigraph.server.answers import error_headers
 from server.asgi import CODES
@@ -165,7 +166,7 @@ def test_an_unknown_outcome_names_branch_base_and_attempt() -> None:
         "server_stopping": False,
         "class": "throttled",
         "phase": "publish",
-        "advice": OutcomeUnknown.ADVICE,
+        "advice": ADVICE,
         "idempotency_key": "k",
     }
     assert unknown().to_dict()["outcome_unknown"]["class"] is None, "no request failed, and yet nothing is known"

@@ -21,6 +21,7 @@ from omnigraph.engine.core import GraphCore
 from omnigraph.engine.mutate import MutateOperation
 from omnigraph.engine.opening import open_core
 from omnigraph.engine.receipts import as_microseconds
+from omnigraph.error_parts import advice
 from omnigraph.errors import InternalError, OutcomeUnknown, StorageClass
 from omnigraph.manifest.chain import KnownHead
 from omnigraph.manifest.ids import CommitId
@@ -399,7 +400,7 @@ def test_an_unknown_deletion_of_a_branch_is_told_as_one(faulty: Faulty) -> None:
         "server_stopping": False,
         "class": "timeout",
         "phase": "publish",
-        "advice": OutcomeUnknown.ADVICE_WITHOUT_COMMIT["branch_delete", False],
+        "advice": advice("branch_delete", committed=False, keyed=False),
     }
     done(served.delete("/graphs/atlas/branches/b"))
 
