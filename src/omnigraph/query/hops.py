@@ -143,9 +143,8 @@ class _Search:
     def _by_products(self, distance: int, frontier: Matrix, seen: Matrix, work: int) -> Iterator[Pairs]:
         """As `run`, from a distance on."""
         while True:
-            reached = self._product(frontier, large=work >= _THREADED_STEPS)
-            if distance > 1:  # the seeds do not mask the first step
-                reached = sparse.without(reached, seen)
+            # the seeds do not mask the first step
+            reached = self._product(frontier, None if distance == 1 else seen, large=work >= _THREADED_STEPS)
             index, vertices = sparse.places(reached)
             at = vertices.astype(np.int32)
             if distance >= self.low:
@@ -157,10 +156,11 @@ class _Search:
             distance += 1
             work = _charge(self.legs, at, self.spending)
 
-    def _product(self, frontier: Matrix, *, large: bool) -> Matrix:
-        reached = sparse.nothing(len(self.sources), self.width)
-        for leg in self.legs:
-            sparse.add(reached, leg.adjacency.product(frontier, self.width, large=large))
+    def _product(self, frontier: Matrix, seen: Matrix | None, *, large: bool) -> Matrix:
+        first, *others = self.legs
+        reached = first.adjacency.product(frontier, self.width, large=large, seen=seen)
+        for leg in others:
+            sparse.add(reached, leg.adjacency.product(frontier, self.width, large=large, seen=seen))
         return reached
 
     def _pattern(self, codes: np.ndarray) -> Matrix:

@@ -48,15 +48,13 @@ def pattern(rows: np.ndarray, columns: np.ndarray, height: int, width: int) -> M
     return _graphblas().Matrix.from_coo(rows, columns, True, dtype=bool, nrows=height, ncols=width)
 
 
-def nothing(height: int, width: int) -> Matrix:
-    """A Boolean matrix without entries."""
-    return _graphblas().Matrix(bool, height, width)
-
-
-def step(frontier: Matrix, edges: Matrix, *, threaded: bool) -> Matrix:
-    """Where the product of the two has entries, as Booleans. `threaded`: the work is worth more than one thread."""
+def step(frontier: Matrix, edges: Matrix, *, threaded: bool, seen: Matrix | None = None) -> Matrix:
+    """Where the product of the two has entries and `seen` has none, as Booleans. `threaded`: the work is worth more than
+    one thread.
+    """
     options = {"nthreads": _THREADS} if threaded else {}
-    return frontier.mxm(edges, _graphblas().semiring.any_pair[bool]).new(**options)
+    product = frontier.mxm(edges, _graphblas().semiring.any_pair[bool])
+    return product.new(**options) if seen is None else product.new(mask=~seen.S, **options)
 
 
 def widened(matrix: Matrix, width: int) -> Matrix:
@@ -67,14 +65,12 @@ def widened(matrix: Matrix, width: int) -> Matrix:
 
 def add(onto: Matrix, more: Matrix) -> None:
     """Set, in place, what the other has too. Both of one shape."""
-    onto(_graphblas().binary.any).update(more)
+    onto.update(onto.ewise_add(more, _graphblas().binary.any))  # a third of the time of an update with an accumulator
 
 
 def without(matrix: Matrix, seen: Matrix) -> Matrix:
     """The entries of the first where the second has none, as a new matrix."""
-    fresh = nothing(matrix.nrows, matrix.ncols)
-    fresh(~seen.S, replace=True).update(matrix)
-    return fresh
+    return matrix.apply(_graphblas().unary.identity).new(mask=~seen.S)
 
 
 def places(matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:

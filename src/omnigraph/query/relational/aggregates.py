@@ -36,13 +36,17 @@ def aggregate(func: AggregateName, values: pa.Array | None, group: np.ndarray, g
         case "sum":
             return pa.array(_sum(values, group, groups), pa.float64(), mask=count == 0)
         case "avg":
-            narrow = pa.types.is_integer(values.type) and values.type.bit_width <= _NARROW_BITS  # exact as floats
-            total = _sum(values, group, groups) if narrow else _float_sum(_floats(values), group, groups)
+            of_integers = _is_narrow(values)  # whose floats are the same
+            total = _sum(values, group, groups) if of_integers else _float_sum(_floats(values), group, groups)
             return pa.array(total / np.maximum(count, 1), pa.float64(), mask=count == 0)
         case "min" | "max":
             return _extreme(func == "max", values, group, groups, count == 0)
         case _:
             assert_never(func)
+
+
+def _is_narrow(values: pa.Array) -> bool:
+    return pa.types.is_integer(values.type) and values.type.bit_width <= _NARROW_BITS
 
 
 def _floats(values: pa.Array) -> np.ndarray:
@@ -54,7 +58,7 @@ def _sum(values: pa.Array, group: np.ndarray, groups: int) -> np.ndarray:
     if pa.types.is_floating(values.type):
         return _float_sum(_floats(values), group, groups)
     numbers = values.to_numpy(zero_copy_only=False)
-    if values.type.bit_width <= _NARROW_BITS:  # no sum of them leaves 64 bits
+    if _is_narrow(values):  # no sum of them leaves 64 bits
         return _integer_sum(numbers.astype(np.int64), group, groups).astype(np.float64)
     if numbers.dtype == np.uint64:
         high, low = (numbers >> np.uint64(32)).astype(np.int64), (numbers & np.uint64(_LOW)).astype(np.int64)

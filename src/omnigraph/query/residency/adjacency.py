@@ -148,14 +148,20 @@ class Adjacency:
                 found[here] = _contains(block, *block.ranges(at[here]), others[here])
         return found
 
-    def product(self, frontier: Matrix, width: int, *, large: bool) -> Matrix:
-        """One step of many searches: frontier (searches × vertices) times the counts, as a Boolean pattern.
+    def product(self, frontier: Matrix, width: int, *, large: bool, seen: Matrix | None = None) -> Matrix:
+        """One step of many searches: frontier (searches × vertices) times the counts, as a Boolean pattern, without what was
+        `seen`.
 
         `large`: the work is worth more than one thread.
         """
         base = self.base.matrix()
         if self.overlay is None and base.nrows == frontier.ncols and base.ncols == width:
-            return sparse.step(frontier, base, threaded=large)
+            return sparse.step(frontier, base, threaded=large, seen=seen)
+        reached = self._parts_product(frontier, base, width, large=large)
+        return reached if seen is None else sparse.without(reached, seen)
+
+    def _parts_product(self, frontier: Matrix, base: Matrix, width: int, *, large: bool) -> Matrix:
+        """Base and overlay apart, each with the part of the frontier that is its own."""
         search, vertex = sparse.places(frontier)
         here = np.zeros(len(vertex), bool)
         result = None
