@@ -16,12 +16,12 @@ from omnigraph.lang.query.typed import (
     Nearest,
     OrderKey,
     Param,
-    PropertyRef,
     ReadQuery,
 )
 from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Node
 from omnigraph.query.plan import shown_ties
+from omnigraph.query.search.ranks import ranked_property
 
 _TURNED = {"out": "in", "in": "out", "both": "both"}
 
@@ -90,22 +90,18 @@ def ranked_details(query: ReadQuery) -> dict[str, dict[str, Any]]:
     rank = query.order[0].expr if query.order else None
     match rank:
         case Nearest() | Bm25():
-            return {_ranked_ref(rank).var: {"ranked": _ranked(rank)}}
+            return {ranked_property(rank).var: {"ranked": _ranked(rank)}}
         case Fused():
             arms = [_ranked(arm) for arm in (rank.first, rank.second)]
-            return {_ranked_ref(rank.first).var: {"ranked": arms}}
+            return {ranked_property(rank.first).var: {"ranked": arms}}
         case _:
             return {}
-
-
-def _ranked_ref(rank: Nearest | Bm25) -> PropertyRef:
-    return rank.vector if isinstance(rank, Nearest) else rank.text
 
 
 def _ranked(rank: Nearest | Bm25) -> dict[str, Any]:
     kind = "nearest" if isinstance(rank, Nearest) else "bm25"
     query = typed_text(rank.query)
-    return {"kind": kind, "property": _ranked_ref(rank).name, "query": query, "fetch": None, "nprobes": None}
+    return {"kind": kind, "property": ranked_property(rank).name, "query": query, "fetch": None, "nprobes": None}
 
 
 def _number(limit: int | Param | None) -> int | str | None:
