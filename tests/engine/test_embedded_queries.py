@@ -37,7 +37,7 @@ def made(root: Path, schema: str = SCHEMA) -> omnigraph.Graph:
 @pytest.mark.usefixtures("mock")
 def test_a_text_is_near_to_what_its_vector_is_near_to(tmp_path: Path) -> None:
     graph = made(tmp_path)
-    core = graph._core  # pyright: ignore[reportPrivateUsage]
+    core = graph._core
     assert core.embedder is not None
     vector = core.embedder.vector("harbour", "query", model="mock-v1", dimensions=8)
     text = f"query q($q: String) {{ {NEAREST % ('$q', '$q')} }}"
