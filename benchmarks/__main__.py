@@ -26,6 +26,9 @@ from benchmarks.load_ratio import load_section, measure_load
 from benchmarks.local_rate import disk_seconds, measure_local_rate, rate_section
 from benchmarks.manifest_size import largest_manifest, size_section
 from benchmarks.report import Section, document, filled, section_text
+from benchmarks.search import FULL as ALL_TEXTS
+from benchmarks.search import SMALL as SOME_TEXTS
+from benchmarks.search import SearchSize, measure_search, search_section
 from benchmarks.servers import object_storage
 from benchmarks.social import FULL, SMALL, SocialSize
 from benchmarks.social_compare import Social, costs_section, measure_social, social_section
@@ -34,7 +37,7 @@ from benchmarks.traversal import measure_traversal, traversal_section
 from benchmarks.wordnet_data import VARIABLE, WordNet, wordnet
 
 REPORT = CHECKOUT / "docs" / "benchmarks.md"
-PACKAGES = ("pylance", "pyarrow", "duckdb", "python-graphblas", "obstore", "ladybug")
+PACKAGES = ("pylance", "pyarrow", "duckdb", "python-graphblas", "obstore", "ladybug", "lancedb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Sizes:
     social: SocialSize = FULL
     social_rounds: int = 15
     social_seconds: float = 4.0  # for all rounds of one question
+    texts: SearchSize = ALL_TEXTS
+    search_rounds: int = 9
     help_rounds: int = 11
 
 
@@ -71,6 +76,8 @@ QUICK = Sizes(
     social=SMALL,
     social_rounds=3,
     social_seconds=1.0,
+    texts=SOME_TEXTS,
+    search_rounds=3,
     help_rounds=5,
 )
 
@@ -125,6 +132,10 @@ def on_a_folder(scratch: Path, sizes: Sizes, data: WordNet) -> list[Section]:
         compared.append(measure_social(sizes.social, scratch, rounds=sizes.social_rounds, seconds=sizes.social_seconds))
         return social_section(compared[0], whole=sizes.social == FULL)
 
+    def search() -> Section:
+        found = measure_search(data.path, scratch, size=sizes.texts, rounds=sizes.search_rounds)
+        return search_section(found, size=sizes.texts)
+
     return run(
         [
             ("manifest size", manifest_sizes),
@@ -133,6 +144,7 @@ def on_a_folder(scratch: Path, sizes: Sizes, data: WordNet) -> list[Section]:
             ("traversal", traversal),
             ("social graph", social),
             ("what it costs", lambda: costs_section(compared[0])),
+            ("search", search),
             ("start-up", lambda: startup_section(measure_help(rounds=sizes.help_rounds))),
         ]
     )
