@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -284,6 +285,26 @@ def test_an_index_that_arrow_made_a_column_is_refused_with_what_to_do(graph: Gra
 def test_what_is_nearly_a_frame_is_told_how_to_become_one(graph: Graph, data: Any, of: Any, said: str) -> None:
     with pytest.raises(InvalidRequest, match=said):
         graph.load(data, type=of, mode="append")
+
+
+def test_a_column_of_text_that_is_no_utf_8_is_refused_by_name_and_nothing_is_stored(graph: Graph) -> None:
+    damaged = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
+    )
+    before = graph.head.graph_commit_id
+    with pytest.raises(InvalidRequest, match="The column 'name' holds what its type can't"):
+        graph.load(pa.table({"name": damaged}), type="Thing", mode="append")
+    assert graph.head.graph_commit_id == before
+
+
+def test_what_the_source_of_a_frame_raises_is_not_told_as_a_mistake_of_ours(graph: Graph) -> None:
+    def batches() -> Any:
+        yield pa.record_batch({"name": ["x"]})
+        raise ValueError("the source dried up")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("name", pa.string())]), batches())
+    with pytest.raises(pa.ArrowInvalid, match="the source dried up"):
+        graph.load(reader, type="Thing", mode="append")
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string()])

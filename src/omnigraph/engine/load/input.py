@@ -73,9 +73,25 @@ def _not_with_type(data: object) -> InvalidRequest:
 
 def _table(data: Any) -> pa.Table:
     try:
-        return pa.table(pa.RecordBatchReader.from_stream(data).read_all())
+        reader = pa.RecordBatchReader.from_stream(data)
     except pa.ArrowInvalid:
         raise InvalidRequest("A frame is a table; a single column has no name.", effects="none") from None
+    return _checked(reader.read_all())  # what its source raises is its source's to say
+
+
+def _checked(table: pa.Table) -> pa.Table:
+    """The table, if every value is what its column says. Raises InvalidRequest for text that is no UTF-8, for offsets that
+    lead nowhere: what built it has not looked, and stored, it would harm whoever reads it.
+    """
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_temporal(column.type):
+            continue  # a time of day or a date that is none is refused with its row
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            what = f"The column '{name}' holds what its type can't, such as text that is no UTF-8."
+            raise InvalidRequest(what, effects="none") from None
+    return table
 
 
 # --- pandas, whose frames have an index beside their columns
