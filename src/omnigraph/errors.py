@@ -23,6 +23,7 @@
     ├── OutcomeUnknown              the publication may or may not have landed
     ├── StorageFailure              a storage request failed; nothing was published
     ├── EmbeddingFailed             the embedding provider gave no usable vector
+    ├── FullTextRebuildRequired     more rows than a text index is made of for one query
     ├── InternalError, RecoveryRequired, KeyOutcomeUnknown
     └── NotServed, ContractMismatch, ExpectedOne, LockHeld, FormatMismatch   client side or direct
 

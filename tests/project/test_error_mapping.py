@@ -94,6 +94,7 @@ TABLE: list[tuple[str, dict[str, Any], str, int, str, int]] = [
     ),
     ("StorageFailure", _STORAGE, "storage_failure", 503, "retry", 75),
     ("EmbeddingFailed", {"reason": "unreachable"}, "embedding_failed", 424, "recover", 1),
+    ("FullTextRebuildRequired", {}, "full_text_rebuild_required", 409, "recover", 1),
     ("InternalError", {}, "internal", 500, "recover", 1),
     ("RecoveryRequired", {}, "recovery_required", 503, "recover", 1),
     ("KeyOutcomeUnknown", {}, "key_outcome_unknown", 503, "recover", 1),
