@@ -28,13 +28,14 @@ class Catcher:
     owner: bool = False
     after: int = 0
     at: str = "create __manifest/"
+    aim: int = 0
 
     def schedule(self, folder: str) -> Schedule:
         operation = OPERATIONS_BY_NUMBER[self.operation]
         sent = [f"{each.verb} {each.key}" for each in trace(operation, self.owner, folder)]
         request = next(number for number, each in enumerate(sent, start=1) if each.startswith(self.at))
         second = KINDS_BY_NUMBER[self.second] if self.second else None
-        return Schedule(operation, self.owner, request, KINDS_BY_NUMBER[self.kind], second, self.after)
+        return Schedule(operation, self.owner, request, KINDS_BY_NUMBER[self.kind], second, self.after, self.aim)
 
 
 @dataclass(frozen=True)

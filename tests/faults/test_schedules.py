@@ -112,3 +112,20 @@ def test_an_operation_without_faults_is_done_and_judged(folder: str, operation: 
 def test_an_owner_that_was_stopped_after_it_went_on_from_a_publication_may_believe_its_memory(folder: str) -> None:
     catcher = Catcher(operation=27, kind=31, second=50, owner=True, at="create __manifest/side/")
     schedules.run(catcher.schedule(folder), folder)
+
+
+def test_an_owner_need_not_know_of_a_branch_that_others_deleted_and_that_it_wrote_to_no_more(folder: str) -> None:
+    catcher = Catcher(operation=29, kind=63, second=40, owner=True, at="create __manifest/side/")
+    schedules.run(catcher.schedule(folder), folder)
+
+
+@pytest.mark.parametrize(
+    "catcher",
+    [
+        Catcher(operation=22, kind=61, second=51, after=2),
+        Catcher(operation=22, kind=61, second=50, owner=True, aim=2),
+    ],
+    ids=["another write between", "interrupted at the read-back"],
+)
+def test_a_schema_that_another_undid_is_made_again_by_a_repeat(folder: str, catcher: Catcher) -> None:
+    schedules.run(catcher.schedule(folder), folder)

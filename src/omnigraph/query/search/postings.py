@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.query.codes import distinct
 from omnigraph.query.search.pieces import occurrences
 
 _TOKEN_BYTES = 120  # of a string and its place in a dictionary
@@ -48,7 +49,7 @@ class Postings:
         found = [self.of(token)[0] for token in dict.fromkeys(tokens)]
         if len(found) == 1:
             return found[0]
-        return np.unique(np.concatenate(found)) if found else self.rows[:0]
+        return distinct(np.concatenate(found)) if found else self.rows[:0]
 
 
 def postings(texts: pa.Array, analyzer: Mapping[str, Any]) -> Postings:

@@ -9,6 +9,7 @@ import numpy as np
 
 from omnigraph.lang.query.typed import Bm25, Fused, Nearest, PropertyRef, Rank
 from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.query.codes import distinct
 from omnigraph.query.expressions import Scope, constant_value
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.rowcolumns import field_of
@@ -80,7 +81,7 @@ class Ranking:
     def _fused(self, rank: Fused, vertices: np.ndarray) -> Scores:
         k = int(cast(int, constant_value(rank.k, self.scope)))
         arms = [self._ranked(arm, vertices) for arm in (rank.first, rank.second)]
-        found = np.unique(np.concatenate(arms))
+        found = distinct(np.concatenate(arms))
         fused = np.zeros(len(found), np.float64)
         for arm in arms:
             fused[np.searchsorted(found, arm)] += 1.0 / (k + np.arange(1, len(arm) + 1, dtype=np.float64))
