@@ -14,7 +14,7 @@ NAME is one of
     kills:20261130      the seed of the kills of one root
 
 What fails is printed with its name and with what the store held; the exit code is then 1, as it is when a whole run was
-of fewer than 100,000 schedules in process, 2,000 pairs of faults among them, 500 on S3 or 300 kills, and when no piece of
+of fewer than 100,000 schedules in process, 1,000 pairs of faults among them, 500 on S3 or 300 kills, and when no piece of
 work ends for ten minutes.
 """
 
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from support.seaweed import S3Server
 
 SCHEDULE_DIGITS = 11
-PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS = 2_000, 300, 500, 30, 300
+PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS = 1_000, 300, 500, 30, 300
 IN_PROCESS_MIN = 100_000
 STEPS = 16
 SEED = 20261130
 PATIENCE_SECONDS = 600.0
 """Pieces take seconds, the longest of the publication alone some minutes."""
-FIRSTS, OF_EACH_FIRST = 1_500, 2
+FIRSTS, OF_EACH_FIRST = 800, 2
 """So many of the faults that another may follow; after about a quarter of them nothing is sent that could fail too."""
 _CHUNK = 60
 _GENERATION = 64
