@@ -7,7 +7,6 @@ made in memory at the first query. Both search all vectors, so that both have a 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +129,6 @@ class _Ours:
 
 class _LanceDB:
     def __init__(self, rows: pa.Table, root: Path) -> None:
-        os.environ.setdefault("LANCE_LOG", "error")
         import lancedb
         from lancedb.index import FTS
 
