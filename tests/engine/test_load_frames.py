@@ -292,8 +292,10 @@ def test_a_column_of_text_that_is_no_utf_8_is_refused_by_name_and_nothing_is_sto
         pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
     )
     before = graph.head.graph_commit_id
-    with pytest.raises(InvalidRequest, match="The column 'name' holds what its type can't"):
-        graph.load(pa.table({"name": damaged}), type="Thing", mode="append")
+    in_pandas = pd.DataFrame({"name": pd.arrays.ArrowExtensionArray(pa.chunked_array([damaged]))})
+    for frame in (pa.table({"name": damaged}), in_pandas):
+        with pytest.raises(InvalidRequest, match="The column 'name' holds what its type can't"):
+            graph.load(frame, type="Thing", mode="append")
     assert graph.head.graph_commit_id == before
 
 

@@ -66,14 +66,14 @@ def _used_schema(session: Session, schema: str | None) -> _UsedSchema:
         if any(session.given.get(name) for name in ("store", "cluster", "server", "profile", "graph")):
             raise UsageRefused("--schema FILE and the address of a graph exclude each other.")
         session.source_name = named(schema)
-        text = exact_text(schema, "--schema")
+        name, text = named(schema), exact_text(schema, "--schema")
         catalog = compile_schema(text, mint=_no_identity)
-        about: dict[str, Any] = {"kind": "file", "path": named(schema)}
-        return _UsedSchema(about, catalog, in_order(schema_findings(parse_schema(text), catalog)), named(schema))
-    with session.reading(schema if graph_named else None) as graph:
-        catalog, text = graph.schema.types, graph.schema.source
-        about = {"kind": "graph", "graph_commit_id": graph.head.graph_commit_id}
-        return _UsedSchema(about, catalog, in_order(schema_findings(parse_schema(text), catalog)), None)
+        about: dict[str, Any] = {"kind": "file", "path": name}
+    else:
+        with session.reading(schema if graph_named else None) as graph:
+            name, text, catalog = None, graph.schema.source, graph.schema.types
+            about = {"kind": "graph", "graph_commit_id": graph.head.graph_commit_id}
+    return _UsedSchema(about, catalog, in_order(schema_findings(parse_schema(text), catalog)), name)
 
 
 def _no_identity() -> str:

@@ -43,8 +43,9 @@ from omnigraph.lang.query.typed import (
 )
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.types import FLOATS, ValueType
+from omnigraph.query.limits import FTS_SCRATCH_ROWS
 from omnigraph.query.numbers import KERNELS, compare_numbers, exact_values
-from omnigraph.query.search.predicates import SCRATCH_ROWS, Sought, sought
+from omnigraph.query.search.predicates import Sought, sought
 from omnigraph.tables.columns import arrow_type
 
 FUZZY_EDITS = 2
@@ -83,7 +84,7 @@ class Scope:
     params: Mapping[str, object]
     now: dt.datetime
     embedder: Embedder | None = None
-    scratch_rows: int = SCRATCH_ROWS
+    scratch_rows: int = FTS_SCRATCH_ROWS
 
     def embedded(self, text: str, entity: NodeType, name: str) -> np.ndarray:
         """Raises EmbeddingFailed."""
@@ -162,12 +163,12 @@ def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
             return _searched(expr, columns, scope)
         case ListOf():
             return _scalar(constant_value(expr, scope), expr.type)
-        case Nearest() | Bm25():  # tree-equal to the first order key, wherever it stands
+        case Nearest() | Bm25() | Fused():  # tree-equal to the first order key, wherever it stands
             if not isinstance(columns, RankedColumns):
                 raise InternalError("a rank was evaluated before its scores were there")
             return columns.scores
-        case Aggregate() | Fused():
-            raise InternalError("an aggregate or a fused rank was evaluated for single rows")
+        case Aggregate():
+            raise InternalError("an aggregate was evaluated for single rows")
         case _:
             assert_never(expr)
 

@@ -12,6 +12,7 @@ from typing import Literal
 from omnigraph.errors import LimitExceeded, QueryTimeout
 
 Traversal = Literal["auto", "indexed", "matrix"]
+FTS_SCRATCH_ROWS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class QuerySettings:
     max_result_rows: int = 1_000_000
     ann_nprobes: int = 20
     exact_nearest: bool = False
-    fts_scratch_rows: int = 200_000
+    fts_scratch_rows: int = FTS_SCRATCH_ROWS
     fixed: frozenset[str] = frozenset()
 
     def raising(self, name: str) -> str:

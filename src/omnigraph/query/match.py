@@ -17,7 +17,7 @@ from omnigraph.lang.query.typed import Block, Expr, Hop, Pattern
 from omnigraph.query import hops
 from omnigraph.query.bindings import Bindings, EdgeColumn
 from omnigraph.query.candidates import candidate_vertices, looked_up, passing
-from omnigraph.query.codes import distinct
+from omnigraph.query.codes import distinct, ranges
 from omnigraph.query.expressions import Scope, true_rows
 from omnigraph.query.folds import fold_holds
 from omnigraph.query.hops import Leg
@@ -191,11 +191,9 @@ def _hop_pairs(matching: Matching, hop: Hop, legs: list[Leg], vertices: np.ndarr
     counts = np.bincount(pairs.index, minlength=len(sources))
     begins = np.cumsum(counts) - counts
     own = counts[place]
-    total = int(own.sum())
-    matching.spending.examine(total)
+    matching.spending.examine(int(own.sum()))
     index = np.repeat(np.arange(len(vertices)), own)
-    within = np.arange(total) - np.repeat(np.cumsum(own) - own, own)
-    return hops.Pairs(index, pairs.neighbours[order[np.repeat(begins[place], own) + within]])
+    return hops.Pairs(index, pairs.neighbours[order[ranges(begins[place], own)]])
 
 
 def _width(matching: Matching, hop: Hop) -> int:

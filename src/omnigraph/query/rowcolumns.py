@@ -53,9 +53,9 @@ class WholeType:
         return self._nodes.dictionary.keys(self._nodes.vertices_of(rows))
 
     def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
-        rows = rows_holding(self._nodes, field_of(self._entity, name), what, scratch_rows) - self.first
+        part = "tail" if self._tail else "base"
         mask = np.zeros(self.length, bool)
-        mask[rows[(rows >= 0) & (rows < self.length)]] = True
+        mask[rows_holding(self._nodes, field_of(self._entity, name), what, scratch_rows, (part,)) - self.first] = True
         return mask
 
 

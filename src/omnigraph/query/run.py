@@ -19,10 +19,7 @@ import pyarrow as pa
 from omnigraph.ambient import Clock
 from omnigraph.lang.query.typed import (
     Aggregate,
-    Bm25,
     Expr,
-    Fused,
-    Nearest,
     NodeRef,
     OrderKey,
     Param,
@@ -144,7 +141,7 @@ class _Run:
         scores: np.ndarray | None = None
         if self.query.order:
             rank = self.query.order[0].expr
-            if isinstance(rank, Nearest | Bm25 | Fused):
+            if isinstance(rank, Rank):
                 bindings, scores = self._ranked(rank, bindings)
             keys = [self._sort_key(bindings, key, scores) for key in self.query.order] + self._tie_breaks(bindings)
             tail = self.tail or choose_tail(bindings.length, len(keys), self.limit)
@@ -171,11 +168,6 @@ class _Run:
         return bindings.where(scored), values[vertices[scored]]
 
     def _sort_key(self, bindings: Bindings, key: OrderKey, scores: np.ndarray | None) -> SortKey:
-        if isinstance(key.expr, Nearest | Bm25 | Fused):
-            assert scores is not None
-            return SortKey(
-                lambda rows: pa.array(scores if rows is None else scores[rows]), not isinstance(key.expr, Nearest)
-            )
         return SortKey(lambda rows: self._comparable(key.expr, bindings, rows, scores), key.descending)
 
     def _comparable(
@@ -184,11 +176,9 @@ class _Run:
         asked = bindings if rows is None else bindings.take(rows)
         if isinstance(expr, NodeRef):
             return self._id_ranks(expr.var, asked)
-        if scores is not None and rows is not None:
-            scores = scores[rows]
-        return comparable(
-            evaluated_array(expr, _ranked_columns(self.matching.columns(asked), scores), self.matching.scope)
-        )
+        of_rows = scores if scores is None or rows is None else scores[rows]
+        columns = _ranked_columns(self.matching.columns(asked), of_rows)
+        return comparable(evaluated_array(expr, columns, self.matching.scope))
 
     def _id_ranks(self, var: str, bindings: Bindings) -> pa.Array:
         """Numbers in the order of the nodes' ids."""

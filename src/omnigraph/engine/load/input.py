@@ -42,7 +42,9 @@ def load_source(data: LoadInput, type: str | None) -> LoadSource | Frame:
     if hasattr(data, "__arrow_c_stream__"):
         if type is None:
             raise InvalidRequest("A frame does not say of which type its rows are: give `type`.", effects="none")
-        return _pandas_frame(data, type) if _is_of(data, "pandas", "DataFrame") else Frame(type, _table(data))
+        frame = _pandas_frame(data, type) if _is_of(data, "pandas", "DataFrame") else Frame(type, _table(data))
+        _check_values(frame.table)
+        return frame
     if type is not None:
         raise _not_with_type(data)
     if isinstance(data, (str, PathLike, memoryview, Sequence)) or hasattr(data, "read"):
@@ -76,12 +78,12 @@ def _table(data: Any) -> pa.Table:
         reader = pa.RecordBatchReader.from_stream(data)
     except pa.ArrowInvalid:
         raise InvalidRequest("A frame is a table; a single column has no name.", effects="none") from None
-    return _checked(reader.read_all())  # what its source raises is its source's to say
+    return reader.read_all()  # what its source raises is its source's to say
 
 
-def _checked(table: pa.Table) -> pa.Table:
-    """The table, if every value is what its column says. Raises InvalidRequest for text that is no UTF-8, for offsets that
-    lead nowhere: what built it has not looked, and stored, it would harm whoever reads it.
+def _check_values(table: pa.Table) -> None:
+    """Raises InvalidRequest for text that is no UTF-8, for offsets that lead nowhere: what built the table has not looked,
+    and stored, it would harm whoever reads it.
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_temporal(column.type):
@@ -91,7 +93,6 @@ def _checked(table: pa.Table) -> pa.Table:
         except pa.ArrowInvalid:
             what = f"The column '{name}' holds what its type can't, such as text that is no UTF-8."
             raise InvalidRequest(what, effects="none") from None
-    return table
 
 
 # --- pandas, whose frames have an index beside their columns

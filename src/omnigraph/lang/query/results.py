@@ -32,7 +32,7 @@ from omnigraph.lang.query.syntax import (
     ReadBody,
     SystemAccess,
     Variable,
-    operands,
+    parts_of,
 )
 from omnigraph.lang.query.typed import (
     Aggregate,
@@ -164,13 +164,7 @@ def _check_grouping(written: Sequence[Item], items: tuple[ReturnItem, ...], aggr
 
 
 def _holds_aggregate(expression: Expression) -> bool:
-    pending = [expression]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, Call) and node.name in FOLDS:
-            return True
-        pending += operands(node)
-    return False
+    return any(isinstance(part, Call) and part.name in FOLDS for part in parts_of(expression))
 
 
 def _checked_limit(body: ReadBody, scope: Scope) -> int | Param | None:

@@ -9,6 +9,7 @@ therefore no deeper than their brackets, however long the text.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -221,6 +222,15 @@ def operands(expression: Expression) -> tuple[Expression, ...]:
             return (operand,)
         case _:
             return ()
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """An expression and all it is made of, in written order."""
+    pending = [expression]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(operands(node)))
 
 
 # --- patterns

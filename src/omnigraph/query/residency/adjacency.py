@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from omnigraph.query import sparse
+from omnigraph.query.codes import ranges
 from omnigraph.tables.budget import growth
 
 if TYPE_CHECKING:
@@ -206,10 +207,8 @@ def overlaid(base: Block, keys: np.ndarray, removed: np.ndarray, came: Steps) ->
 
 def _spread(block: Block, starts: np.ndarray, counts: np.ndarray) -> Steps:
     """The block's entries of all these ranges, one after another."""
-    total = int(counts.sum())
     index = np.repeat(np.arange(len(counts)), counts)
-    begins = np.cumsum(counts) - counts
-    places = np.arange(total) + np.repeat(starts - begins, counts)
+    places = ranges(starts, counts)
     return Steps(index, block.neighbours[places], block.rows[places])
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import InternalError
+from omnigraph.query.codes import ranges
 from omnigraph.tables.analysis import placed_tokens
 
 _SEPARATORS = r"[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]+"
@@ -38,19 +39,11 @@ def occurrences(texts: pa.Array, analyzer: Mapping[str, Any]) -> Occurrences:
     parts = pc.split_pattern_regex(texts, pattern=_SEPARATORS)
     lengths = pc.list_value_length(parts).fill_null(0).to_numpy(zero_copy_only=False)
     owners = np.repeat(np.arange(len(texts)), lengths)
-    coded = _encoded(parts)
+    coded = parts.flatten().dictionary_encode()
     vocabulary, offsets, made = _analyzed(coded.dictionary, analyzer)
     piece = coded.indices.to_numpy(zero_copy_only=False)
-    counts = (offsets[1:] - offsets[:-1])[piece]
-    begins = offsets[piece]
-    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    return Occurrences(vocabulary, made[np.repeat(begins, counts) + within], np.repeat(owners, counts))
-
-
-def _encoded(parts: pa.Array) -> pa.DictionaryArray:
-    flat = parts.flatten()
-    coded = flat.dictionary_encode()
-    return coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    counts = np.diff(offsets)[piece]
+    return Occurrences(vocabulary, made[ranges(offsets[piece], counts)], np.repeat(owners, counts))
 
 
 def _analyzed(pieces: pa.Array, analyzer: Mapping[str, Any]) -> tuple[list[str], np.ndarray, np.ndarray]:

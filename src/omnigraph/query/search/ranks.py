@@ -39,27 +39,29 @@ class Ranking:
         """For these live vertices, which may repeat: by vertex number whether it has a score, and which."""
         asked = np.zeros(len(self.nodes.dictionary), bool)
         asked[vertices] = True
-        found = self.scores(rank, np.flatnonzero(asked).astype(np.int32))
+        found = self.scores(rank, asked)
         has, values = np.zeros(len(asked), bool), np.zeros(len(asked), found.values.dtype)
         has[found.vertices] = True
         values[found.vertices] = found.values
         return has, values
 
-    def scores(self, rank: Rank, vertices: np.ndarray) -> Scores:
-        """Of these live vertices, each once, those that have a score. Raises StorageFailure, EmbeddingFailed."""
+    def scores(self, rank: Rank, asked: np.ndarray) -> Scores:
+        """Of the live vertices that are asked for (by vertex number), those that have a score.
+
+        Raises FullTextRebuildRequired, StorageFailure, EmbeddingFailed.
+        """
         match rank:
             case Nearest():
-                return self._nearest(rank, vertices)
+                return self._nearest(rank, asked)
             case Bm25():
-                return self._bm25(rank, vertices)
+                return self._bm25(rank, asked)
             case Fused():
-                return self._fused(rank, vertices)
+                return self._fused(rank, asked)
 
-    def _nearest(self, rank: Nearest, vertices: np.ndarray) -> Scores:
-        query = self._vector(rank)
-        rows, distances = nearest_rows(
-            self.nodes, field_of(self.entity, rank.vector.name), self.nodes.rows_of(vertices), query, self.limit
-        )
+    def _nearest(self, rank: Nearest, asked: np.ndarray) -> Scores:
+        rows = self.nodes.rows_of(np.flatnonzero(asked).astype(np.int32))
+        field = field_of(self.entity, rank.vector.name)
+        rows, distances = nearest_rows(self.nodes, field, rows, self._vector(rank), self.limit)
         return Scores(self.nodes.vertices_of(rows), distances)
 
     def _vector(self, rank: Nearest) -> np.ndarray:
@@ -68,28 +70,25 @@ class Ranking:
             return self.scope.embedded(given, self.entity, rank.vector.name)
         return np.array(given, np.float32)
 
-    def _bm25(self, rank: Bm25, vertices: np.ndarray) -> Scores:
+    def _bm25(self, rank: Bm25, asked: np.ndarray) -> Scores:
         index = term_index(self.nodes, field_of(self.entity, rank.text.name), self.scope.scratch_rows)
         rows, scores = index.relevance(tokens(cast(str, constant_value(rank.query, self.scope)), TERMS))
         found = self.nodes.vertices_of(rows)
-        if len(vertices) < len(self.nodes):
-            asked = np.zeros(len(self.nodes.dictionary), bool)
-            asked[vertices] = True
-            found, scores = found[asked[found]], scores[asked[found]]
-        return Scores(found, scores)
+        wanted = asked[found]
+        return Scores(found[wanted], scores[wanted])
 
-    def _fused(self, rank: Fused, vertices: np.ndarray) -> Scores:
+    def _fused(self, rank: Fused, asked: np.ndarray) -> Scores:
         k = int(cast(int, constant_value(rank.k, self.scope)))
-        arms = [self._ranked(arm, vertices) for arm in (rank.first, rank.second)]
+        arms = [self._ranked(arm, asked) for arm in (rank.first, rank.second)]
         found = distinct(np.concatenate(arms))
         fused = np.zeros(len(found), np.float64)
         for arm in arms:
             fused[np.searchsorted(found, arm)] += 1.0 / (k + np.arange(1, len(arm) + 1, dtype=np.float64))
         return Scores(found, fused)
 
-    def _ranked(self, arm: Nearest | Bm25, vertices: np.ndarray) -> np.ndarray:
+    def _ranked(self, arm: Nearest | Bm25, asked: np.ndarray) -> np.ndarray:
         """Vertices in the order of an arm, the best first: by score, then by id; `nearest` names no more than the limit."""
-        scores = self.scores(arm, vertices)
+        scores = self.scores(arm, asked)
         ids = self.nodes.dictionary.ranks()[scores.vertices]
         order = np.lexsort((ids, scores.values if isinstance(arm, Nearest) else -scores.values))
         return scores.vertices[order[: self.limit] if isinstance(arm, Nearest) else order]

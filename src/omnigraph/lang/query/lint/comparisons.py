@@ -8,9 +8,9 @@ from omnigraph.lang.lexical import string_literal
 from omnigraph.lang.query.expressions import operand_text
 from omnigraph.lang.query.faults import listing, nearest_name
 from omnigraph.lang.query.lint.findings import Found
-from omnigraph.lang.query.lint.looks import Look, Meeting, QueryLooks, parts_of
+from omnigraph.lang.query.lint.looks import Look, Meeting, QueryLooks
 from omnigraph.lang.query.printer import expression_text
-from omnigraph.lang.query.syntax import InfixTest
+from omnigraph.lang.query.syntax import InfixTest, parts_of
 from omnigraph.lang.types import Scalar
 from omnigraph.lang.values import float_text, rounded_to_f32
 

@@ -5,7 +5,7 @@ Nothing is judged here, and the places are those of the check.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -33,7 +33,7 @@ from omnigraph.lang.query.syntax import (
     QuerySyntax,
     ReadBody,
     WriteSyntax,
-    operands,
+    parts_of,
 )
 from omnigraph.lang.query.typed import Expr, Param, Pattern, PropertyRef, ReadQuery, TypedQuery
 from omnigraph.lang.query.value_types import value_type
@@ -92,15 +92,6 @@ def looked_at(syntax: QuerySyntax, typed: TypedQuery, catalog: Catalog) -> Query
         for statement in syntax.body:
             walk.statement(statement)
     return QueryLooks(syntax, typed, catalog, tuple(walk.looks), tuple(walk.meetings))
-
-
-def parts_of(expression: Expression) -> Iterator[Expression]:
-    """An expression and all it is made of, in written order."""
-    pending = [expression]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending.extend(reversed(operands(node)))
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from omnigraph.lang.query.lint.findings import Found
-from omnigraph.lang.query.lint.looks import QueryLooks, parts_of
-from omnigraph.lang.query.syntax import QuerySyntax, ReadBody, UpdateSyntax, Variable
+from omnigraph.lang.query.lint.looks import QueryLooks
+from omnigraph.lang.query.syntax import QuerySyntax, ReadBody, UpdateSyntax, Variable, parts_of
 from omnigraph.lang.schema.catalog import Catalog
 
 
