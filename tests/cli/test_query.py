@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -201,3 +202,26 @@ def test_stored_queries_are_refused_with_what_works(run: Run, harbour: Path) -> 
     assert "--query FILE" in refused.err
     assert run("query", "--store", harbour).code == 2
     assert run("query", "--store", harbour, "-e", TITLES, "--query", "f.gq").code == 2
+
+
+def test_a_profile_is_told_beside_the_rows_or_in_the_one_object(run: Run, harbour: Path) -> None:
+    words = ("query", "--store", str(harbour), "-e", TITLES, "--profile-plan")
+    done = run(*words)
+    assert [json.loads(line)["v.imo"] for line in done.out.splitlines()] == [1, 2]
+    told = [re.sub(r"[0-9.,]+ ms", "… ms", line.rstrip()) for line in done.err.splitlines()]
+    assert told == [
+        "Project              2 rows, … ms",
+        "  Sort               2 rows, … ms",
+        "    Scan $v: Vessel  2 rows, … ms",
+    ]
+    answer = run(*words, "--json")
+    assert [row["node"] for row in answer.json["profile"] if row["tree"] == "profile"] == ["Project", "Sort", "Scan"]
+    assert answer.err == ""
+    head = json.loads(run(*words, "--meta").out.splitlines()[0])
+    assert {row["tree"] for row in head["profile"]} == {"logical", "physical", "plan", "profile"}
+
+
+def test_an_explained_query_has_no_profile(run: Run, harbour: Path) -> None:
+    done = run("query", "--store", harbour, "-e", f"explain {TITLES}", "--profile-plan")
+    assert done.code == 0
+    assert done.err == "no profile: nothing was run.\n"

@@ -62,3 +62,17 @@ def test_explain_answers_a_plan_at_every_state_and_runs_nothing(graph: Graph) ->
     with pytest.raises(InvalidRequest) as caught:
         graph.mutate(text, k="a")
     assert caught.value.code == "wrong_verb"
+
+
+def test_a_result_has_the_profile_of_its_run_if_it_is_asked_for(graph: Graph) -> None:
+    text = "query q($k: String) { match { $n: N { k: $k } } return { $n.k } }"
+    result = graph.query(text, {"k": "a"}, profile=True)
+    assert result.profile is not None
+    trees = list(dict.fromkeys(row["tree"] for row in result.profile))
+    assert trees == ["logical", "physical", "plan", "profile"]
+    by_name = {row["node"]: row["detail"] for row in result.profile if row["tree"] == "plan"}
+    assert (by_name["operation"], by_name["graph_commit_id"]) == ("q", result.commit_id)
+    assert result.to_dict()["profile"] == list(result.profile)
+    assert graph.query(text, {"k": "a"}).profile is None
+    assert "profile" not in graph.query(text, {"k": "a"}).to_dict()
+    assert graph.query(f"explain {text}", profile=True).profile is None

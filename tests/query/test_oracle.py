@@ -96,4 +96,5 @@ def test_every_plan_traversal_and_engine_gives_the_answer_of_the_naive_evaluator
         settings=QuerySettings(traversal=traversal),
         statistics=AnyStatistics(numbers),
         tail=duck if by_duck else KERNEL_TAIL,
+        piece=1,
     )

@@ -122,9 +122,26 @@ def test_integers_are_text_if_a_setting_or_a_preference_says_so(ports: Served) -
     assert by_setting["rows"][2] == by_header["rows"][2] == {"code": "000002", "depth": "2"}
 
 
+def test_a_profile_comes_with_json_and_arrow_and_is_refused_where_it_has_no_place(ports: Served) -> None:
+    answer = done(ports.post(QUERY, ALL, prefer="wait=5, omnigraph-profile"))
+    steps = [
+        (row["node"], json.loads(row["detail"])["rows_out"]) for row in answer["profile"] if row["tree"] == "profile"
+    ]
+    assert steps == [("Project", 3), ("Sort", 3), ("Scan", 3)]
+    assert [row["depth"] for row in answer["profile"] if row["tree"] == "profile"] == [0, 1, 2]
+    assert all(set(row) == {"tree", "node", "detail"} for row in answer["profile"] if row["tree"] == "plan")
+    metadata = ipc.open_stream(ports.post(QUERY, ALL, accept=ARROW, prefer="omnigraph-profile").body).schema.metadata
+    nodes = [row["node"] for row in json.loads(metadata[b"omnigraph.profile"]) if row["tree"] == "profile"]
+    assert nodes == ["Project", "Sort", "Scan"]
+    assert "profile" not in done(ports.post(QUERY, ALL))
+    for form in (NDJSON, CSV):
+        refused(ports.post(QUERY, ALL, accept=form, prefer="omnigraph-profile"), 400, "bad_request")
+    explained = {"query": f"explain {ALL['query']}"}
+    assert "profile" not in done(ports.post(QUERY, explained, prefer="omnigraph-profile"))
+
+
 def test_headers_of_our_own_are_refused_where_they_have_no_place_and_others_are_ignored(served: Served) -> None:
     done(served.post(QUERY, ALL, foo="bar", prefer="return=minimal, wait=5", if_match='"x"', range="bytes=0-1"))
-    refused(served.post(QUERY, ALL, prefer="omnigraph-profile"), 400, "not_available")
     for unknown in ("omnigraph-int64=strings", "wait=5, omnigraph-speed", "omnigraph-int64"):
         refused(served.post(QUERY, ALL, prefer=unknown), 400, "bad_request")
     for path in ("/graphs/atlas/branches", "/healthz", "/graphs/atlas/commits"):

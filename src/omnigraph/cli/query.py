@@ -25,6 +25,7 @@ _TIMEOUT_SECONDS_MAX = 3_600
 @options.snapshot
 @options.as_of
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A setting; the source's own lines win.")
+@click.option("--profile-plan", is_flag=True, help="Tell what each step did: in the answer with json, else on stderr.")
 @options.result_format
 @options.out
 @click.option("--meta", is_flag=True, help="With jsonl: an object about the rows first.")
@@ -41,6 +42,7 @@ def query(
     snapshot: str | None,
     as_of: int | None,
     settings: tuple[str, ...],
+    profile_plan: bool,
     output: str | None,
     out: str | None,
     meta: bool,
@@ -58,12 +60,17 @@ def query(
             values,
             query_name=name,
             settings=asked,
+            profile=profile_plan,
             door="json",
             **state,
         )
     for warning in result.warnings:
         session.note(f"warning[{warning['code']}]: {warning['message']}")
     emit_result(result, form)
+    if profile_plan and form.output != "json" and not form.meta:
+        from omnigraph.engine.display import profile_text
+
+        session.note(profile_text(result.profile) if result.profile else "no profile: nothing was run.")
 
 
 def _settings(session: Session, given: tuple[str, ...]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import html
 import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -119,3 +120,32 @@ def html_table(table: pa.Table, types: Sequence[str], *, shown: int, foot: str) 
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f"<p><small>{more}{html.escape(foot)}</small></p>"
     )
+
+
+def profile_text(profile: Sequence[Mapping[str, Any]]) -> str:
+    """The steps of a profile as an indented tree, each with the rows that came out of it, its own time and, of hops, the
+    edge rows examined and how they were walked.
+    """
+    steps = [(row["depth"], row["node"], json.loads(row["detail"])) for row in profile if row["tree"] == "profile"]
+    about = [json.loads(row["detail"]) for row in profile if row["tree"] == "physical"]
+    heads = [f"{'  ' * depth}{node}{_about(of)}" for (depth, node, _), of in zip(steps, about, strict=True)]
+    width = max(map(len, heads))
+    return "\n".join(f"{head.ljust(width)}  {_did(did)}" for head, (_, _, did) in zip(heads, steps, strict=True))
+
+
+def _about(of: Mapping[str, Any]) -> str:
+    """What tells a step from others of its kind."""
+    if "binding" in of:
+        return f" {of['binding']}: {of['type']}"
+    if "src" in of:
+        return f" {of['src']} → {of['dst']}"
+    return f" {of['kind']}" if "kind" in of else ""
+
+
+def _did(did: Mapping[str, Any]) -> str:
+    if not did["ran"]:
+        return "did not run"
+    rows = "1 row" if did["rows_out"] == 1 else f"{did['rows_out']:,} rows"
+    walked = f", {did['examined']:,} edges examined" if did["examined"] else ""
+    mode = f", {did['mode']}" if "mode" in did else ""
+    return f"{rows}, {did['wall_us'] / 1_000:,.2f} ms{walked}{mode}"

@@ -215,10 +215,12 @@ class Graph(AbstractContextManager["Graph"]):
         snapshot: str | None = None,
         as_of: Moment | None = None,
         settings: Mapping[str, Any] | None = None,
+        profile: bool = False,
         door: Door = "python",
         **kw_params: Any,
     ) -> Result:
         """Run a read. Keywords that are no option here are parameters; one named like an option goes into `params`.
+        With `profile` the result's `profile` says what each step did.
 
         Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), BranchNotFound, CommitNotFound,
         HistoryReclaimed, LimitExceeded, QueryTimeout, StorageFailure.
@@ -240,6 +242,7 @@ class Graph(AbstractContextManager["Graph"]):
                 default_branch=self.branch,
                 settings=asked,
                 door=door,
+                profiled=profile,
             )
         except InvalidParams as refused:
             raise refused_keyword(refused, kw_params) from None

@@ -72,8 +72,10 @@ class Result:
     """Rows of a query.
 
     `table` holds the columns in return order, `types` their spelling in the query language, `commit_id` the commit whose
-    state they show. Rows are dicts in which a null is None and its key is present. `int64_as_text`: the setting
-    `int64_json = string`, which holds for what is spelled as on the wire: `to_dict` and `to_json`.
+    state they show. Rows are dicts in which a null is None and its key is present. `profile`, if it
+    was asked for: the rows of `explain`, and one of tree `profile` for each step, with the rows that came out of it and the
+    time it took. `int64_as_text`: the setting `int64_json = string`, which holds for what is spelled as on the wire:
+    `to_dict` and `to_json`.
     """
 
     table: pa.Table

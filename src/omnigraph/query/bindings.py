@@ -5,7 +5,7 @@ Immutable; knows no values and no storage.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,6 +41,18 @@ class Bindings:
             {name: values[index] for name, values in self.nodes.items()},
             {name: values.take(index) for name, values in self.edges.items()},
         )
+
+    def first(self, count: int) -> Bindings:
+        """So many at most, from the beginning."""
+        return self if self.length <= count else self.take(np.arange(count))
+
+    def pieces(self, first: int, growth: int) -> Iterator[Bindings]:
+        """All assignments in order, `first` of them and then so many times more in each piece. One piece if there are none."""
+        begin, size = 0, first
+        while begin == 0 or begin < self.length:
+            end = min(begin + size, self.length)
+            yield self if end - begin == self.length else self.take(np.arange(begin, end))
+            begin, size = max(end, 1), size * growth
 
     def where(self, mask: np.ndarray) -> Bindings:
         return self if bool(mask.all()) else self.take(np.flatnonzero(mask))
@@ -108,3 +120,20 @@ def paired(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         right = np.unique(right, return_inverse=True)[1].astype(np.int64)
         low, floor, span = 0, 0, int(right.max()) + 1
     return (left - floor) * span + (right - low)
+
+
+def joined_together(found: Sequence[Bindings]) -> Bindings:
+    """Assignments of the same variables, one after the other; there is at least one of them."""
+    first = found[0]
+    if len(found) == 1:
+        return first
+    edges = {
+        name: EdgeColumn(
+            column.types,
+            np.concatenate([each.edges[name].member for each in found]),
+            np.concatenate([each.edges[name].rows for each in found]),
+        )
+        for name, column in first.edges.items()
+    }
+    nodes = {name: np.concatenate([each.nodes[name] for each in found]) for name in first.nodes}
+    return Bindings(sum(each.length for each in found), nodes, edges)

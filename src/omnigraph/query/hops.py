@@ -158,6 +158,7 @@ class _Search:
 
     def _product(self, frontier: Matrix, seen: Matrix | None, *, large: bool) -> Matrix:
         first, *others = self.legs
+        self.spending.products += 1
         reached = first.adjacency.product(frontier, self.width, large=large, seen=seen)
         for leg in others:
             sparse.add(reached, leg.adjacency.product(frontier, self.width, large=large, seen=seen))

@@ -53,6 +53,7 @@ class Spending:
     def __init__(self, settings: QuerySettings, seconds: Callable[[], float] | None = None) -> None:
         self.settings = settings
         self.work = 0
+        self.products = 0  # of sparse matrices; no limit is about them
         self._seconds = seconds
         self._began = 0.0 if seconds is None else seconds()
 

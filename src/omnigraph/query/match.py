@@ -7,29 +7,32 @@ of the outer variables that they use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 import numpy as np
 
 from omnigraph.lang.query.typed import Block, Expr, Hop, Pattern
 from omnigraph.query import hops
-from omnigraph.query.bindings import Bindings, EdgeColumn
+from omnigraph.query.bindings import Bindings, EdgeColumn, joined_together
 from omnigraph.query.candidates import candidate_vertices, looked_up, passing
 from omnigraph.query.codes import distinct, ranges
 from omnigraph.query.expressions import Scope, true_rows
 from omnigraph.query.folds import fold_holds
 from omnigraph.query.hops import Leg
 from omnigraph.query.limits import Spending
+from omnigraph.query.measures import UNWATCHED, Watch, Way, place_of
 from omnigraph.query.plan import (
     Close,
     Correlate,
     Expand,
     Keep,
     NodeTests,
+    Plan,
     Start,
     Statistics,
+    Step,
     free_variables,
     plan_pattern,
     variables,
@@ -38,21 +41,27 @@ from omnigraph.query.residency.edges import Side
 from omnigraph.query.rowcolumns import AssignmentColumns
 from omnigraph.query.snapshot import Snapshot
 
+FIRST_PIECE = 64
+_PIECE_GROWTH = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What all blocks of one query run with. `types`: the node type of every node variable in sight."""
+    """What all blocks of one query run with. `types`: the node type of every node variable in sight. `plans`: those of the
+    blocks that have run, by identity; a block that runs again runs alike.
+    """
 
     snapshot: Snapshot
     scope: Scope
     spending: Spending
     statistics: Statistics
     types: Mapping[str, str] = field(default_factory=dict[str, str])
+    watch: Watch = UNWATCHED
+    plans: dict[int, Plan] = field(default_factory=dict[int, Plan])
 
     def inside(self, pattern: Pattern) -> Matching:
         """For a block whose variables are in sight too."""
-        types = {**self.types, **{node.name: node.type_name for node in pattern.nodes}}
-        return Matching(self.snapshot, self.scope, self.spending, self.statistics, types)
+        return replace(self, types={**self.types, **{node.name: node.type_name for node in pattern.nodes}})
 
     def columns(self, bindings: Bindings) -> AssignmentColumns:
         return AssignmentColumns(self.snapshot, self.types, bindings)
@@ -67,21 +76,63 @@ def match_pattern(
     `matching` is that of the inside. Raises LimitExceeded, QueryTimeout, StorageFailure.
     """
     bindings = start or Bindings(1)
-    outer = {name: matching.types.get(name, "") for name in bindings.nodes}
-    plan = plan_pattern(
-        pattern,
-        matching.statistics,
-        outer=outer | dict.fromkeys(bindings.edges, ""),
-        assignments=bindings.length,
-    )
+    plan = _plan(matching, pattern, bindings)
     for step, needed in zip(plan.steps, plan.needed(wanted), strict=True):
-        matching.spending.check_time()
+        bindings = _taken(matching, step, bindings, needed, once=once)
+    return bindings
+
+
+def some_assignments(
+    matching: Matching, pattern: Pattern, wanted: Set[str], most: int, piece: int = FIRST_PIECE
+) -> Bindings:
+    """As `match_pattern`, but `most` assignments at most: any, the same of the same state.
+
+    Every step is taken for a piece of what the step before it gave, and for the next piece only if too few assignments came
+    out at the end. Pieces begin with `piece` assignments, or `most`, and grow, so that an answer that takes all of them
+    costs little more than one that was asked for whole.
+    """
+    plan = _plan(matching, pattern, Bindings(1))
+    steps = list(zip(plan.steps, plan.needed(wanted), strict=True))
+
+    def after(done: int, bindings: Bindings) -> Iterator[Bindings]:
+        if done == len(steps):
+            yield bindings
+            return
+        step, needed = steps[done]
+        first = 1 if isinstance(step, Start) else max(most, piece)  # one assignment meets all nodes of a type
+        for some in bindings.pieces(first, _PIECE_GROWTH):
+            yield from after(done + 1, _taken(matching, step, some, needed))
+
+    found: list[Bindings] = []
+    for each in after(0, Bindings(1)):
+        found.append(each)
+        if sum(one.length for one in found) >= most:
+            break
+    return joined_together(found).first(most)
+
+
+def _plan(matching: Matching, pattern: Pattern, bindings: Bindings) -> Plan:
+    known = matching.plans.get(id(pattern))
+    if known is None:
+        outer = {name: matching.types.get(name, "") for name in bindings.nodes} | dict.fromkeys(bindings.edges, "")
+        known = plan_pattern(pattern, matching.statistics, outer=outer, assignments=bindings.length)
+        matching.plans[id(pattern)] = known
+        matching.watch.planned(pattern, known)
+    return known
+
+
+def _taken(matching: Matching, step: Step, bindings: Bindings, needed: Set[str], *, once: bool = False) -> Bindings:
+    """What a step makes of assignments, those variables of them that are needed after it."""
+    matching.spending.check_time()
+    with matching.watch.running(place_of(step, "step")):
         match step:
             case Start():
-                bindings = _started(matching, step.node, bindings)
+                bindings = _started(matching, step, bindings)
             case Expand():
-                passed = _passed(matching, step, bindings, needed, once=once)
-                bindings = _expanded(matching, step, bindings) if passed is None else passed
+                counted = _counted(matching, step, bindings, needed, once=once)
+                if counted is not None:
+                    matching.watch.passed(place_of(step, "hop"), counted.length, "counted")
+                bindings = _expanded(matching, step, bindings) if counted is None else counted
             case Close():
                 bindings = _closed(matching, step.hop, bindings)
             case Keep():
@@ -93,15 +144,18 @@ def match_pattern(
         kept = bindings.keeping(needed)
         if once and kept.width < bindings.width:
             kept = kept.distinct()[0]
-        bindings = kept
-    return bindings
+    matching.watch.passed(place_of(step, "step"), kept.length)
+    return kept
 
 
 # --- nodes
 
 
-def _started(matching: Matching, node: NodeTests, bindings: Bindings) -> Bindings:
-    candidates = candidate_vertices(matching.snapshot, matching.scope, node)
+def _started(matching: Matching, step: Start, bindings: Bindings) -> Bindings:
+    node, at = step.node, place_of(step, "scan")
+    with matching.watch.running(at):
+        candidates = candidate_vertices(matching.snapshot, matching.scope, node)
+    matching.watch.passed(at, len(candidates))
     if bindings.length != 1:
         matching.spending.examine(bindings.length * len(candidates))
     return bindings.crossed(node.var, candidates)
@@ -132,7 +186,7 @@ def edge_types(hop: Hop) -> tuple[str, ...]:
 
 
 def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
-    hop = step.hop
+    hop, products = step.hop, matching.spending.products
     near = hop.left if step.from_left else hop.right
     legs = legs_of(matching, hop, step.from_left)
     vertices = bindings.nodes[near]
@@ -144,10 +198,15 @@ def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     else:
         pairs = _hop_pairs(matching, hop, legs, vertices)
         grown = bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
-    return _arrived(matching, step.node, grown)
+    way: Way = "indexed" if matching.spending.products == products else "matrix"
+    matching.watch.passed(place_of(step, "hop"), grown.length, way)
+    if not step.node.conjuncts:
+        return grown
+    with matching.watch.running(place_of(step, "filter")):
+        return _arrived(matching, step.node, grown)
 
 
-def _passed(matching: Matching, step: Expand, bindings: Bindings, needed: Set[str], *, once: bool) -> Bindings | None:
+def _counted(matching: Matching, step: Expand, bindings: Bindings, needed: Set[str], *, once: bool) -> Bindings | None:
     """The `needed` of a step to where anything is welcome and nobody asks what: the ways are counted and not walked.
 
     None where that does not give the assignments.
@@ -256,6 +315,7 @@ def _correlated(matching: Matching, block: Block, bindings: Bindings) -> Binding
     if bindings.length == 0:
         return bindings
     asked, place = bindings.keeping(free_variables(block)).distinct()
+    matching.watch.passed(place_of(block, "argument"), asked.length)
     inside = matching.inside(block.pattern)
     marked = asked.with_node(MARK, np.arange(asked.length, dtype=np.int64))
     wanted = {MARK} | (frozenset[str]() if block.argument is None else variables(block.argument))

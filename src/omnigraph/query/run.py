@@ -38,7 +38,8 @@ from omnigraph.query.expressions import (
 )
 from omnigraph.query.groupkeys import group_key
 from omnigraph.query.limits import QuerySettings, Spending
-from omnigraph.query.match import Matching, match_pattern
+from omnigraph.query.match import FIRST_PIECE, Matching, match_pattern, some_assignments
+from omnigraph.query.measures import UNWATCHED, Watch, tail_place
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
 from omnigraph.query.plan import Statistics, shown_ties, variables
 from omnigraph.query.relational.aggregates import aggregate
@@ -61,11 +62,15 @@ def run_read(
     statistics: Statistics | None = None,
     tail: Tail | None = None,
     embedder: Embedder | None = None,
+    watch: Watch = UNWATCHED,
+    piece: int = FIRST_PIECE,
 ) -> QueryOutput:
     """The answer of a read. `params` are values of the declared types, absent or None for null; `now` is in UTC.
 
     `clock` measures `query_timeout_ms`; without one, time is not limited. `statistics` and `tail` replace what the
-    planner and the relational tail choose by; no answer depends on them. `embedder` makes vectors of query texts.
+    planner and the relational tail choose by, `piece` how many assignments a read that takes any few begins with; no answer
+    depends on them, but for which few. `embedder` makes vectors of query texts. `watch`
+    is told how it goes.
     Raises LimitExceeded (`traversal_work_limit`, `max_result_rows`), QueryTimeout, StorageFailure.
     """
     spending = Spending(settings or QuerySettings(), None if clock is None else clock.boot_seconds)
@@ -73,9 +78,13 @@ def run_read(
     limit = _limit(query, params)
     snapshot = snapshot.view()
     known = statistics or SnapshotStatistics(snapshot, scope)
-    matching = Matching(snapshot, scope, spending, known).inside(query.pattern)
+    watch.begins(spending)
+    matching = Matching(snapshot, scope, spending, known, watch=watch).inside(query.pattern)
     try:
-        bindings = match_pattern(matching, query.pattern, _wanted(query))
+        if limit is None or query.order or query.aggregated:
+            bindings = match_pattern(matching, query.pattern, _wanted(query))
+        else:
+            bindings = some_assignments(matching, query.pattern, _wanted(query), limit, piece)
         run = _Run(query, matching, limit, tail)
         table = run.aggregated(bindings) if query.aggregated else run.plain(bindings)
     finally:
@@ -135,24 +144,35 @@ class _Run:
     def _spending(self) -> Spending:
         return self.matching.spending
 
+    @property
+    def _watch(self) -> Watch:
+        return self.matching.watch
+
     # rows of single assignments
 
     def plain(self, bindings: Bindings) -> pa.Table:
         scores: np.ndarray | None = None
         if self.query.order:
-            rank = self.query.order[0].expr
-            if isinstance(rank, Rank):
+            bindings, scores = self._ordered(bindings)
+        self._spending.check_rows(bindings.length)
+        with self._watch.running(tail_place("columns")):
+            columns = self.matching.columns(bindings)
+            return self._table([self._column(item.expr, columns, scores) for item in self.query.items])
+
+    def _ordered(self, bindings: Bindings) -> tuple[Bindings, np.ndarray | None]:
+        """The assignments of the answer in order, and the scores that they have if they are ranked."""
+        scores: np.ndarray | None = None
+        rank = self.query.order[0].expr
+        if isinstance(rank, Rank):
+            with self._watch.running(tail_place("rank")):
                 bindings, scores = self._ranked(rank, bindings)
+            self._watch.passed(tail_place("rank"), bindings.length)
+        with self._watch.running(tail_place("order")):
             keys = [self._sort_key(bindings, key, scores) for key in self.query.order] + self._tie_breaks(bindings)
             tail = self.tail or choose_tail(bindings.length, len(keys), self.limit)
             chosen = tail.order(bindings.length, keys, self.limit)
-            bindings = bindings.take(chosen)
-            scores = None if scores is None else scores[chosen]
-        elif self.limit is not None and self.limit < bindings.length:
-            bindings = bindings.take(np.arange(self.limit))
-        self._spending.check_rows(bindings.length)
-        columns = self.matching.columns(bindings)
-        return self._table([self._column(item.expr, columns, scores) for item in self.query.items])
+            self._watch.passed(tail_place("order"), len(chosen))
+            return bindings.take(chosen), None if scores is None else scores[chosen]
 
     def _ranked(self, rank: Rank, bindings: Bindings) -> tuple[Bindings, np.ndarray]:
         """The assignments whose node has a score, and their scores; with a limit, those that can't be in the answer may
@@ -216,6 +236,21 @@ class _Run:
     # rows of groups
 
     def aggregated(self, bindings: Bindings) -> pa.Table:
+        with self._watch.running(tail_place("groups")):
+            count, values, heads = self._grouped(bindings)
+        self._watch.passed(tail_place("groups"), count)
+        with self._watch.running(tail_place("order")):
+            chosen = self._ordered_groups(count, values, heads)
+        self._watch.passed(tail_place("order"), count if chosen is None else len(chosen))
+        self._spending.check_rows(count if chosen is None else len(chosen))
+        with self._watch.running(tail_place("columns")):
+            if chosen is not None:
+                values = [each.take(pa.array(chosen)) for each in values]
+            types = [result_type(item.expr, self.matching.snapshot.catalog) for item in self.query.items]
+            return self._table([fitted(each, of) for each, of in zip(values, types, strict=True)])
+
+    def _grouped(self, bindings: Bindings) -> tuple[int, list[pa.Array], AssignmentColumns]:
+        """How many groups there are, the value of each item by group, and an assignment of each group."""
         columns = self.matching.columns(bindings)
         groups = self._groups(bindings, columns)
         heads = self.matching.columns(bindings.take(groups.first))
@@ -228,12 +263,7 @@ class _Run:
                 values.append(aggregate(expr.func, counted, groups.of_row, groups.count))
             else:
                 values.append(shown(self._column(expr, heads)))
-        chosen = self._ordered_groups(groups.count, values, heads)
-        self._spending.check_rows(groups.count if chosen is None else len(chosen))
-        if chosen is not None:
-            values = [each.take(pa.array(chosen)) for each in values]
-        types = [result_type(item.expr, self.matching.snapshot.catalog) for item in self.query.items]
-        return self._table([fitted(each, of) for each, of in zip(values, types, strict=True)])
+        return groups.count, values, heads
 
     def _argument(self, expr: Aggregate, columns: AssignmentColumns) -> pa.Array:
         return evaluated_array(expr.argument, columns, self.matching.scope)

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from omnigraph.server.answers import ARROW, CSV, JSON, NDJSON
-from omnigraph.server.rules import INT64_AS_TEXT, Rules, rules
+from omnigraph.server.rules import INT64_AS_TEXT, PROFILE, Rules, rules
 from omnigraph.server.shapes import ErrorBody
 
 _TEXT = {"type": "string"}
@@ -26,6 +26,9 @@ _ERROR_HEADERS = {
     "Omnigraph-Error-Code": {"description": "the body's `code`", "schema": _TEXT},
     "Retry-After": {"description": "whole seconds", "schema": {"type": "integer"}},
 }
+_PREFERENCES = (
+    f"`{INT64_AS_TEXT}`: 64-bit integers as text; `{PROFILE}`: with JSON and Arrow, what each step of the run did"
+)
 _COMMIT_HEADER = {
     "Omnigraph-Graph-Commit": {"description": "the commit whose state was read, percent-encoded", "schema": _TEXT}
 }
@@ -97,7 +100,7 @@ def _headers(demanded: Rules) -> list[dict[str, Any]]:
     found = [
         _header("Omnigraph-Http-Api", "the contract that the caller speaks", {"const": "1", **_TEXT}),
         _header("X-Request-Id", "1 to 128 visible ASCII characters", _TEXT),
-        *([_header("Prefer", f"`{INT64_AS_TEXT}`: 64-bit integers as text", _TEXT)] if demanded.rows else []),
+        *([_header("Prefer", _PREFERENCES, _TEXT)] if demanded.rows else []),
     ]
     if demanded.key:
         bounded = {"minLength": 1, "maxLength": 128, **_TEXT}

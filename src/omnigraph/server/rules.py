@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from omnigraph.errors import InvalidRequest, NotAvailable
+from omnigraph.errors import InvalidRequest
 from omnigraph.manifest.ids import CommitId
 from omnigraph.server.wire import NoParameters
 
@@ -50,7 +50,7 @@ class Rules:
     body: type[BaseModel] | str | None = None
 
     async def __call__(self, request: Request) -> None:
-        """Raises InvalidRequest: `condition_misplaced`, `idempotency_key_invalid`, `bad_request`; NotAvailable."""
+        """Raises InvalidRequest: `condition_misplaced`, `idempotency_key_invalid`, `bad_request`."""
         self._check_condition(request.headers.getlist(CONDITION))
         self._check_key(request.headers.getlist(KEY))
         self._check_own(request.headers)
@@ -77,10 +77,8 @@ class Rules:
             if name.startswith(_OWN) and name not in _OWN_HEADERS:
                 raise _header(name, "there is no such header of a request")
         for preference in preferences(headers):
-            if not preference.startswith(_OWN) or (self.rows and preference == INT64_AS_TEXT):
+            if not preference.startswith(_OWN) or (self.rows and preference in (INT64_AS_TEXT, PROFILE)):
                 continue
-            if self.rows and preference == PROFILE:
-                raise NotAvailable("Profiles of a query are not part of this version.", effects=None)
             raise _header("Prefer", f"there is no preference {_shown(preference)} here")
 
     def _check_parameters(self, given: Iterable[tuple[str, str]]) -> None:

@@ -87,6 +87,15 @@ class Target(Answer):
     snapshot: str | None
 
 
+class PlanRow(Answer):
+    """One row of `explain`, or of tree `profile`."""
+
+    tree: Literal["logical", "physical", "plan", "profile"]
+    depth: int | None = None
+    node: str
+    detail: str
+
+
 class QueryAnswer(Answer):
     query_name: str
     target: Target
@@ -96,6 +105,7 @@ class QueryAnswer(Answer):
     column_types: list[str]
     rows: list[dict[str, Any]]
     warnings: list[dict[str, str]] | None = None
+    profile: list[PlanRow] | None = None
 
 
 class StatementOutcome(Answer):

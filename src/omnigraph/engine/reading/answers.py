@@ -39,7 +39,9 @@ def result_json(result: Result, spelling: Spelling) -> Iterator[bytes]:
 
 def result_metadata(result: Result) -> dict[str, str]:
     """What an Arrow stream of a result says on its schema (interfaces.md 7)."""
+    profile = {} if result.profile is None else {"omnigraph.profile": json.dumps(result.profile)}
     return {
+        **profile,
         "omnigraph.query_name": result.query_name,
         "omnigraph.graph_commit_id": result.commit_id,
         "omnigraph.branch": result.target.branch or "",

@@ -20,7 +20,9 @@ from omnigraph.lang.query.typed import ReadQuery
 from omnigraph.manifest.ids import CommitId
 from omnigraph.query.explain.answer import TYPES as EXPLAIN_TYPES
 from omnigraph.query.explain.answer import explain
+from omnigraph.query.explain.profile import profile as profile_rows
 from omnigraph.query.expressions import Scope
+from omnigraph.query.measures import UNWATCHED, Measures
 from omnigraph.query.run import run_read
 
 
@@ -34,8 +36,11 @@ def run_query(
     default_branch: str,
     settings: RequestSettings,
     door: Literal["json", "python"],
+    profiled: bool = False,
 ) -> Result:
-    """Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), the errors of the selector, LimitExceeded,
+    """`profiled`: the result says what each step of the run did; an `explain` statement runs nothing and says nothing.
+
+    Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), the errors of the selector, LimitExceeded,
     QueryTimeout, FullTextRebuildRequired, EmbeddingFailed, StorageFailure.
     """
     now_us = core.clock.now_us()
@@ -55,12 +60,14 @@ def run_query(
     named = default_branch if selector.branch is None else selector.branch
     branch = None if selector.snapshot is not None else named
     target = Target(branch, selector.snapshot)
+    told = {"snapshot": str(selector.snapshot)} if branch is None else {"branch": branch}
+    told["graph_commit_id"] = state.commit_id
     if beside.explains:
         scope = Scope(bind_given(query, params, door=door), now)
-        told = {"snapshot": str(selector.snapshot)} if branch is None else {"branch": branch}
-        table = explain(query, snapshot, settings.query, scope, state={**told, "graph_commit_id": state.commit_id})
+        table = explain(query, snapshot, settings.query, scope, state=told)
         return Result(table, EXPLAIN_TYPES, state.commit_id, query.name, target)
     bound = bind_params(query, params, door=door)
+    measures = Measures(core.clock.boot_seconds) if profiled else None
     with snapshot.naming():
         output = run_read(
             query,
@@ -70,13 +77,19 @@ def run_query(
             settings=settings.query,
             clock=core.clock,
             embedder=query_embedder(core, settings.query.query_timeout_ms),
+            watch=measures or UNWATCHED,
         )
+    profile = None
+    if measures is not None:
+        scope = Scope(bound, now)
+        profile = profile_rows(query, snapshot, settings.query, scope, measures, rows=output.table.num_rows, state=told)
     return Result(
         table=output.table,
         types=output.types,
         commit_id=state.commit_id,
         query_name=query.name,
         target=target,
+        profile=profile,
         int64_as_text=settings.int64_as_string,
     )
 

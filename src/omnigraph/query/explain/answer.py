@@ -10,11 +10,11 @@ import pyarrow as pa
 from omnigraph.lang.query.operation import describe
 from omnigraph.lang.query.typed import Bm25, Expr, Param, ReadQuery, TextSearch
 from omnigraph.query.explain.logical import logical_tree
-from omnigraph.query.explain.nodes import Row, compact, tree_hash, tree_rows
+from omnigraph.query.explain.nodes import Node, Row, compact, tree_hash, tree_rows
 from omnigraph.query.explain.physical import physical_tree
 from omnigraph.query.expressions import Scope
 from omnigraph.query.limits import QuerySettings
-from omnigraph.query.plan import expressions, parts
+from omnigraph.query.plan import Plan, expressions, parts
 from omnigraph.query.run import SnapshotStatistics
 from omnigraph.query.snapshot import Snapshot
 
@@ -38,9 +38,29 @@ def explain(
     """Columns `tree`, `depth`, `node`, `detail`. `state`: where it would run, for the plan rows (`branch` or `snapshot`,
     and `graph_commit_id`); `scope` holds the parameters that are given. Runs nothing and reads no table.
     """
+    return _table(explanation(query, snapshot, settings, scope, state=state).rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The physical tree, and the rows of both trees and of what they rest on."""
+
+    physical: Node
+    rows: tuple[Row, ...]
+
+
+def explanation(
+    query: ReadQuery,
+    snapshot: Snapshot,
+    settings: QuerySettings,
+    scope: Scope,
+    *,
+    plans: Mapping[int, Plan] | None = None,
+    state: Mapping[str, str],
+) -> Explanation:
+    """As `explain`. `plans`: of the blocks that have run, by the identity of their patterns."""
     logical = logical_tree(query)
-    physical = physical_tree(query, snapshot, _Guessing(snapshot, scope), settings.traversal)
-    rows = [*tree_rows("logical", logical), *tree_rows("physical", physical)]
+    physical = physical_tree(query, snapshot, _Guessing(snapshot, scope), settings.traversal, plans)
     told: dict[str, object] = {
         "operation": query.name,
         **state,
@@ -51,8 +71,8 @@ def explain(
         "parameters": sorted({each.name for each in expressions(query) if isinstance(each, Param)}),
         "statistics": _statistics(query, snapshot),
     }
-    rows += (Row("plan", None, name, v if isinstance(v, str) else compact(v)) for name, v in told.items())
-    return _table(rows)
+    plan = (Row("plan", None, name, v if isinstance(v, str) else compact(v)) for name, v in told.items())
+    return Explanation(physical, (*tree_rows("logical", logical), *tree_rows("physical", physical), *plan))
 
 
 def _settings(query: ReadQuery, settings: QuerySettings) -> dict[str, object]:

@@ -8,9 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from omnigraph.query.measures import Place
+
 Kind = Literal[
     "Argument", "Scan", "Expand", "Filter", "Join", "Fold", "RankFuse", "Aggregate", "Sort", "Limit", "Project"
 ]  # `Argument`: the assignments of the enclosing block, where a correlated one begins
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Where a profile finds what a node did: the rows that came out of it, what it cost, how it walked a hop."""
+
+    rows: Place
+    costs: tuple[Place, ...] = ()
+    way: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +31,31 @@ class Node:
     kind: Kind
     detail: dict[str, Any]
     children: tuple[Node, ...] = field(default=())
+    measured: Measured | None = None
+
+
+Tree = Literal["logical", "physical", "plan", "profile"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    tree: Literal["logical", "physical", "plan"]
+    tree: Tree
     depth: int | None
     node: str
     detail: str
 
 
-def tree_rows(tree: Literal["logical", "physical"], root: Node) -> Iterator[Row]:
+def tree_rows(tree: Tree, root: Node) -> Iterator[Row]:
     """The nodes in pre-order, each with its depth."""
+    return (Row(tree, depth, node.kind, compact(node.detail)) for node, depth in in_pre_order(root))
+
+
+def in_pre_order(root: Node) -> Iterator[tuple[Node, int]]:
+    """The nodes of a tree, each with its depth."""
     pending = [(root, 0)]
     while pending:
         node, depth = pending.pop()
-        yield Row(tree, depth, node.kind, compact(node.detail))
+        yield node, depth
         pending.extend((child, depth + 1) for child in reversed(node.children))
 
 

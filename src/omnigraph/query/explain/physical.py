@@ -8,16 +8,18 @@ from typing import Any, assert_never
 
 from omnigraph.lang.query.typed import And, Expr, Hop, Or, Pattern, PropertyRef, ReadQuery, TextSearch
 from omnigraph.lang.query.typed_text import typed_text
-from omnigraph.query.explain.nodes import Node
+from omnigraph.query.explain.nodes import Measured, Node
 from omnigraph.query.explain.shared import argument_node, block_node, hop_detail, ranked_details, tail_nodes
 from omnigraph.query.hops import ROWS_AT_MOST
 from omnigraph.query.limits import Traversal
+from omnigraph.query.measures import place_of
 from omnigraph.query.plan import (
     Close,
     Correlate,
     Expand,
     Keep,
     NodeTests,
+    Plan,
     Start,
     Statistics,
     expressions,
@@ -26,13 +28,22 @@ from omnigraph.query.plan import (
 from omnigraph.query.snapshot import Snapshot
 
 
-def physical_tree(query: ReadQuery, snapshot: Snapshot, statistics: Statistics, traversal: Traversal) -> Node:
-    """The plan of a checked read. Nothing is scanned: numbers are those of the manifest and the planner's guesses."""
+def physical_tree(
+    query: ReadQuery,
+    snapshot: Snapshot,
+    statistics: Statistics,
+    traversal: Traversal,
+    plans: Mapping[int, Plan] | None = None,
+) -> Node:
+    """The plan of a checked read. Nothing is scanned: numbers are those of the manifest and the planner's guesses.
+
+    `plans`: those of the blocks that have run, by the identity of their patterns; the others are planned here.
+    """
     columns: dict[str, set[str]] = {}
     for each in expressions(query):
         if isinstance(each, PropertyRef):
             columns.setdefault(each.var, set()).add(each.name)
-    made = _Physical(snapshot, statistics, traversal, columns, ranked_details(query))
+    made = _Physical(snapshot, statistics, traversal, columns, ranked_details(query), plans or {})
     return tail_nodes(query, made.pattern(query.pattern, None, {}))
 
 
@@ -43,35 +54,46 @@ class _Physical:
     traversal: Traversal
     columns: Mapping[str, set[str]]
     ranked: Mapping[str, dict[str, Any]]
+    plans: Mapping[int, Plan]
 
     def pattern(self, pattern: Pattern, root: Node | None, outer: Mapping[str, str]) -> Node:
         types = {**outer, **{node.name: node.type_name for node in pattern.nodes}}
         frontier = 1.0
-        for step in plan_pattern(pattern, self.statistics, outer=outer).steps:
+        plan = self.plans.get(id(pattern)) or plan_pattern(pattern, self.statistics, outer=outer)
+        for step in plan.steps:
+            whole = place_of(step, "step")
+            measured = Measured(whole, (whole,))
             match step:
                 case Start():
-                    scan = self._scan(step.node, step.expected)
-                    root = scan if root is None else Node("Join", {"kind": "cross", "on": []}, (root, scan))
+                    root = self._started(step, root, measured)
                     frontier = step.expected
                 case Expand():
                     assert root is not None
                     root = self._expand(step, root, frontier, types)
-                    root = _kept(step.node.conjuncts, root) if step.node.conjuncts else root
+                    if step.node.conjuncts:
+                        root = _kept(step.node.conjuncts, root, Measured(whole, (place_of(step, "filter"),)))
                     frontier = step.expected
                 case Close(hop=hop):
                     assert root is not None
-                    root = Node("Expand", {**self._hop(hop, from_left=True), "closes": True}, (root,))
+                    root = Node("Expand", {**self._hop(hop, from_left=True), "closes": True}, (root,), measured)
                 case Keep(filter=kept):
-                    root = _kept((kept,), root)
+                    root = _kept((kept,), root, measured)
                 case Correlate(block=block):
                     assert root is not None
-                    root = block_node(block, root, self.pattern(block.pattern, argument_node(block), types))
+                    root = block_node(block, root, self.pattern(block.pattern, argument_node(block), types), measured)
                 case _:
                     assert_never(step)
         assert root is not None
         return root
 
-    def _scan(self, node: NodeTests, expected: float) -> Node:
+    def _started(self, step: Start, root: Node | None, measured: Measured) -> Node:
+        scanned = place_of(step, "scan")
+        if root is None:
+            return self._scan(step.node, step.expected, Measured(measured.rows, (scanned, *measured.costs)))
+        scan = self._scan(step.node, step.expected, Measured(scanned, (scanned,)))
+        return Node("Join", {"kind": "cross", "on": []}, (root, scan), measured)
+
+    def _scan(self, node: NodeTests, expected: float, measured: Measured) -> Node:
         entity = self.snapshot.catalog.nodes[node.type_name]
         pin = self.snapshot.pin(entity.id)
         detail: dict[str, Any] = {
@@ -85,7 +107,7 @@ class _Physical:
             "estimate": round(expected, 2),
             **self.ranked.get(node.var, {}),
         }
-        return Node("Scan", detail)
+        return Node("Scan", detail, measured=measured)
 
     def _expand(self, step: Expand, root: Node, frontier: float, types: Mapping[str, str]) -> Node:
         hop = step.hop
@@ -98,7 +120,9 @@ class _Physical:
             "estimate": round(step.expected, 2),
             **self.ranked.get(step.node.var, {}),
         }
-        return Node("Expand", detail, (root,))
+        hopped, whole = place_of(step, "hop"), place_of(step, "step")
+        measured = Measured(hopped if step.node.conjuncts else whole, (whole,), hopped)
+        return Node("Expand", detail, (root,), measured)
 
     def _mode(self, hop: Hop, frontier: float, near_type: str) -> Traversal:
         """How the hop is walked: as the setting says, else by what its greatest step is expected to examine."""
@@ -127,10 +151,10 @@ def _access(node: NodeTests) -> str:
     return "scratch_index" if any(isinstance(each, TextSearch) for each in node.filters) else "full"
 
 
-def _kept(conjuncts: Sequence[Expr], root: Node | None) -> Node:
+def _kept(conjuncts: Sequence[Expr], root: Node | None, measured: Measured) -> Node:
     """A filter; over nothing it is asked of the one empty assignment."""
     children = () if root is None else (root,)
-    return Node("Filter", {"conjuncts": [typed_text(each) for each in conjuncts]}, children)
+    return Node("Filter", {"conjuncts": [typed_text(each) for each in conjuncts]}, children, measured)
 
 
 def _conjunct(expr: Expr) -> str:

@@ -11,10 +11,11 @@ from starlette.responses import Response
 from omnigraph.engine.reading.answers import branches_answer, json_bytes, schema_answer
 from omnigraph.engine.reading.selectors import Selector, parse_commit_id, pinned
 from omnigraph.engine.result import Result
-from omnigraph.errors import NotFound
+from omnigraph.errors import InvalidRequest, NotFound
 from omnigraph.manifest.ids import CommitId
 from omnigraph.query.encode import Spelling
 from omnigraph.server.answers import (
+    ARROW,
     JSON,
     NDJSON,
     accepted_format,
@@ -25,7 +26,7 @@ from omnigraph.server.answers import (
 from omnigraph.server.openapi import answers, record_answers, result_answers
 from omnigraph.server.pages import commit_page
 from omnigraph.server.routes.paths import GraphId, demanding, family
-from omnigraph.server.rules import INT64_AS_TEXT, in_header, preferences
+from omnigraph.server.rules import INT64_AS_TEXT, PROFILE, in_header, preferences
 from omnigraph.server.services import graph_of, json_body, reading, services, streaming, take_export_place
 from omnigraph.server.shapes import (
     BranchList,
@@ -63,7 +64,10 @@ async def query(request: Request, g: GraphId) -> Response:
     handle = graph_of(request, g)
     form = accepted_format(request)
     asked = await json_body(request, QueryRequest, write=False)
-    wanted = INT64_AS_TEXT in preferences(request.headers)
+    preferred = preferences(request.headers)
+    wanted, profiled = INT64_AS_TEXT in preferred, PROFILE in preferred
+    if profiled and form not in (JSON, ARROW):
+        raise InvalidRequest(f"A profile is part of an answer as {JSON} or {ARROW}; {form} has no place for it.")
 
     def run() -> Result:
         return handle.query(
@@ -74,6 +78,7 @@ async def query(request: Request, g: GraphId) -> Response:
             snapshot=asked.snapshot,
             as_of=asked.as_of,
             settings=asked.settings,
+            profile=profiled,
             door="json",
         )
 
