@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import LimitExceeded
-from omnigraph.query.codes import distinct
+from omnigraph.lang.query.check import check
+from omnigraph.lang.query.typed import Expr, ReadQuery
+from omnigraph.query.codes import distinct, numbered
 from omnigraph.query.limits import QuerySettings
+from omnigraph.query.measures import Measures
 from omnigraph.query.output import QueryOutput
 from omnigraph.query.relational.aggregates import aggregate
+from omnigraph.query.run import run_read
+from query.conftest import NOW
 from support.memory_graphs import MemoryGraph, catalog_of
 
 Ask = Callable[..., QueryOutput]
@@ -50,6 +55,9 @@ def people() -> MemoryGraph:
         ("$a follows $b  $b follows $c", "$c", 57),
         ('$a follows $b  $b.city = "x"', "$a", 7),
         ("$a follows{1,2} $b", "$b", 15),
+        ("$a follows{2,3} $b", "$b", 0),
+        ("$a <follows>{1,3} $b", "$b", 15),
+        ('$a follows{1,2} $b  $b.city = "x"', "$b", 7),
     ],
 )
 def test_ways_are_counted_as_they_would_be_walked(
@@ -107,3 +115,76 @@ def test_the_mean_of_integers_is_exact() -> None:
     assert aggregate("sum", values, group, 2).to_pylist() == [float(2**31 - 2), None]
     wide = pa.array([2**32 - 1] * 3, pa.uint32())
     assert aggregate("sum", wide, np.zeros(3, np.int64), 1).to_pylist() == [3.0 * (2**32 - 1)]
+
+
+ALL = '["p0", "p1", "p2", "p3", "p9"]'
+
+
+class FromA:
+    """Numbers by which a plan begins with the people of `ALL`."""
+
+    def node_rows(self, type_name: str) -> float:
+        return 1_000
+
+    def edge_rows(self, edge_type: str) -> float:
+        return 1_000
+
+    def key_of(self, type_name: str) -> tuple[str, ...]:
+        return ("handle",)
+
+    def list_length(self, expr: Expr) -> float:
+        return 1 if "p0" in str(expr) else 100
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ('$a follows $b  $b.city = "x"', 7),
+        ('$a $e:follows $b  $b.city = "y"', 6),
+        ('$a <follows> $b  $b.city = "x"', 7),
+        ('$a $e:<follows> $b  $b.city = "x"', 15),  # a loop once
+        ('$a follows $b  $b follows $c  $c.city = "x"', 28 - 1),
+        ('$a follows $b  $b.handle in ["p3", "p9"]', 3),
+        ('$b follows $a  $b.city = "y"', 4),
+    ],
+)
+def test_a_hop_walked_from_its_far_end_gives_the_same(
+    people: MemoryGraph, monkeypatch: pytest.MonkeyPatch, pattern: str, expected: int
+) -> None:
+    def asked() -> tuple[set[str], list[str]]:
+        text = f"match {{ $a: Person  $a.handle in {ALL}  {pattern} }} return {{ $a.handle as a }}"
+        query = check(f"query q() {{ {text} }}", people.catalog)[0]
+        assert isinstance(query, ReadQuery)
+        measures = Measures(lambda: 0.0)
+        table = run_read(query, people.snapshot(), {}, now=NOW, statistics=FromA(), watch=measures).table
+        return {each.way for each in measures.of.values() if each.way}, sorted(table.column("a").to_pylist())
+
+    ahead, rows = asked()
+    assert len(rows) == expected
+    assert ahead == {"indexed"}
+    monkeypatch.setattr("omnigraph.query.match._FAR_LEAST", 0)
+    monkeypatch.setattr("omnigraph.query.match._FAR_SHARE", 0)
+    behind, again = asked()
+    assert "reversed" in behind
+    assert again == rows
+
+
+@pytest.mark.parametrize(
+    ("hop", "joined"),
+    [("$a follows $b", 15), ("$a <follows> $b", 15), ("$b follows $a", 15), ("$a follows{1,2} $b", 15)],
+)
+def test_many_questions_about_few_edges_are_answered_as_one_by_one(
+    ask: Ask, people: MemoryGraph, hop: str, joined: int
+) -> None:
+    strangers = {f"s{i}": {"handle": f"s{i}", "city": None, "weight": None} for i in range(40)}
+    people.put({"Person": strangers})
+    for block, expected in (("exists", joined), ("not", 45 * 45 - joined)):
+        rows = ask(people, f"match {{ $a: Person  $b: Person  {block} {{ {hop} }} }} return {{ count($a) as n }}")
+        assert rows.table.to_pylist() == [{"n": expected}]
+
+
+def test_numbers_stand_for_equal_numbers_whatever_their_range() -> None:
+    for codes in ([], [5], [3, 3, 3], [7, -2, 7, 0], [0, 2**62, -(2**62), 2**62], [-(2**63), 2**63 - 1, 1]):
+        numbers, places = numbered(np.array(codes, np.int64))
+        assert [sorted(set(codes))[n] for n in numbers] == codes
+        assert [codes[at] for at in places] == sorted(set(codes))

@@ -174,3 +174,15 @@ def test_the_mode_is_what_the_setting_says(harbour_graph: MemoryGraph) -> None:
         expand = next(detail for _, kind, detail in nodes(table, "physical") if kind == "Expand")
         assert expand["mode"] == traversal
         assert json.loads(plan_rows(table)["settings"]) == {"traversal": traversal}
+
+
+def test_a_hop_to_tested_nodes_may_be_walked_from_them(harbour_graph: MemoryGraph) -> None:
+    def alternatives(hop: str, **settings: Any) -> list[str]:
+        text = f'query q() {{ match {{ $v: Vessel {{ imo: 1 }}  {hop}  $w.title = "Brig" }} return {{ $w.title }} }}'
+        found = explained(harbour_graph, text, settings=QuerySettings(**settings))
+        return next(detail for _, kind, detail in nodes(found, "physical") if kind == "Expand")["alternatives"]
+
+    assert alternatives("$v follows $w") == ["matrix", "reversed"]
+    assert alternatives("$v $e:follows $w") == ["reversed"]
+    assert alternatives("$v follows{1,2} $w") == ["matrix"]
+    assert alternatives("$v follows $w", traversal="indexed") == ["matrix"]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from omnigraph.query.codes import numbered
+
 
 @dataclass(frozen=True, slots=True)
 class EdgeColumn:
@@ -90,7 +92,7 @@ class Bindings:
         codes = self.codes()
         if codes is None:
             return self.take(np.arange(min(self.length, 1))), np.zeros(self.length, np.int64)
-        _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+        place, first = numbered(codes)
         return self.take(first), place
 
     def codes(self) -> np.ndarray | None:
@@ -116,8 +118,7 @@ def paired(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     span = high - low + 1
     floor = int(left.min())
     if (int(left.max()) - floor + 1) * span >= 2**63:
-        left = np.unique(left, return_inverse=True)[1].astype(np.int64)
-        right = np.unique(right, return_inverse=True)[1].astype(np.int64)
+        left, right = numbered(left)[0], numbered(right)[0]
         low, floor, span = 0, 0, int(right.max()) + 1
     return (left - floor) * span + (right - low)
 

@@ -4,6 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 
+_DENSE = 4  # numbers whose range is so many times their count: a table of the range beats a sort
+
+
+def numbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equal int64 numbers under one number, from 0 in ascending order; and a place of each. By a table or by sorting: a hash
+    of 400,000 distinct numbers took three times as long as their sort.
+
+    >>> [each.tolist() for each in numbered(np.array([7, 5, 9]))]
+    [[1, 0, 2], [1, 0, 2]]
+    """
+    if len(codes) == 0:
+        return codes, codes
+    low = int(codes.min())
+    span = int(codes.max()) - low + 1
+    if span <= _DENSE * len(codes):
+        return _by_table(codes - low, span)
+    order = np.argsort(codes)
+    ordered = codes[order]
+    fresh = np.ones(len(codes), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    numbers = np.empty(len(codes), np.int64)
+    numbers[order] = np.cumsum(fresh) - 1
+    return numbers, order[fresh]
+
+
+def _by_table(codes: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray]:
+    """`numbered` of numbers below `span`."""
+    place = np.full(span, -1, np.int64)
+    place[codes] = np.arange(len(codes))
+    present = np.flatnonzero(place >= 0)
+    number = np.zeros(span, np.int64)
+    number[present] = np.arange(len(present))
+    return number[codes], place[present]
+
 
 def distinct(numbers: np.ndarray) -> np.ndarray:
     """Each number once, ascending: by sorting. NumPy's `unique` without its optional answers hashes, and numbers made of two,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from omnigraph.query import sparse
-from omnigraph.query.codes import distinct
+from omnigraph.query.codes import distinct, ranges
 from omnigraph.query.limits import Spending, Traversal
 from omnigraph.query.residency.adjacency import Adjacency, Steps
 from omnigraph.query.residency.edges import EdgeRows, Side
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROWS_AT_MOST: dict[Traversal, float] = {"auto": 1_500, "indexed": math.inf, "matrix": -1}
 """Edge rows of one step up to which gathering them costs less than a product of sparse matrices (both were measured)."""
 _THREADED_STEPS = 2_000_000
+_REPEATS = 4  # so many questions an edge row of the nodes they are about: finding all rows once costs less
 _SEARCHES_AT_ONCE = 8_192
 
 
@@ -80,8 +81,14 @@ def joined(legs: Sequence[Leg], vertices: np.ndarray, others: np.ndarray, spendi
     """Where one step leads from `vertices[i]` to `others[i]`."""
     spending.examine(len(vertices) * len(legs))
     found = np.zeros(len(vertices), bool)
+    sources = distinct(vertices)
     for leg in legs:
-        found |= leg.adjacency.joined(vertices, others)
+        if int(leg.adjacency.degrees(sources).sum()) * _REPEATS <= len(vertices):
+            steps = leg.adjacency.steps(sources)
+            known = np.sort(_codes(sources[steps.index], steps.neighbours))
+            found |= _among(_codes(vertices, others), known)
+        else:
+            found |= leg.adjacency.joined(vertices, others)
     return found
 
 
@@ -97,16 +104,63 @@ def neighbours(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) ->
     return _pairs(codes)
 
 
+def meeting(back: Sequence[Leg], vertices: np.ndarray, targets: np.ndarray, spending: Spending) -> Crossing:
+    """As `crossings`, but only to `targets` (distinct), which are walked back from: `back` are the legs as they are crossed
+    from there. Cheaper where few edges lead to them.
+    """
+    met = crossings(back, targets, spending)
+    order = np.argsort(met.neighbours, kind="stable")
+    begins, counts = _runs(met.neighbours[order], vertices)
+    spending.examine(int(counts.sum()))
+    at = order[ranges(begins, counts)]
+    return Crossing(
+        np.repeat(np.arange(len(vertices)), counts),
+        targets[met.index[at]].astype(np.int32, copy=False),
+        met.member[at],
+        met.rows[at],
+    )
+
+
+def paired_off(crossing: Crossing) -> Pairs:
+    """The pairs that some crossings join, each once."""
+    return _pairs(distinct(_codes(crossing.index, crossing.neighbours)))
+
+
+def _runs(ordered: np.ndarray, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of the vertices stands in ascending numbers, and how often."""
+    most = int(max(ordered[-1] if len(ordered) else -1, vertices.max() if len(vertices) else -1)) + 1
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(ordered, minlength=most))])
+    return offsets[vertices], offsets[vertices + 1] - offsets[vertices]
+
+
 def within(legs: Sequence[Leg], vertices: np.ndarray, low: int, high: int, width: int, spending: Spending) -> Pairs:
     """The pairs with low ≤ dist ≤ high. `width`: the number of vertices there are. Vertices are distinct."""
     found = [Pairs(np.empty(0, np.int64), np.empty(0, np.int32))]
-    if not legs:  # a wildcard that selects nothing
-        vertices = vertices[:0]
-    for begin in range(0, len(vertices), _SEARCHES_AT_ONCE):
-        search = _Search(legs, vertices[begin : begin + _SEARCHES_AT_ONCE], low, high, width, spending)
-        for pairs in search.run():
+    for begin, search in _searches(legs, vertices, low, high, width, spending):
+        for pairs in (_pairs_of(level) for level in search.run()):
             found.append(Pairs(pairs.index + begin, pairs.neighbours))
     return Pairs(np.concatenate([p.index for p in found]), np.concatenate([p.neighbours for p in found]))
+
+
+def counted_within(
+    legs: Sequence[Leg], vertices: np.ndarray, low: int, high: int, width: int, spending: Spending
+) -> np.ndarray:
+    """How many pairs `within` has for each of the vertices (int64)."""
+    counts = np.zeros(len(vertices), np.int64)
+    for begin, search in _searches(legs, vertices, low, high, width, spending):
+        for level in search.run():
+            counts[begin : begin + len(search.sources)] += _counts_of(level, len(search.sources))
+    return counts
+
+
+def _searches(
+    legs: Sequence[Leg], vertices: np.ndarray, low: int, high: int, width: int, spending: Spending
+) -> Iterator[tuple[int, _Search]]:
+    """Searches from all vertices, so many at once, each with the place of its first; none where no leg is given, for a
+    wildcard that selects nothing.
+    """
+    for begin in range(0, len(vertices) if legs else 0, _SEARCHES_AT_ONCE):
+        yield begin, _Search(legs, vertices[begin : begin + _SEARCHES_AT_ONCE], low, high, width, spending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +174,8 @@ class _Search:
     width: int
     spending: Spending
 
-    def run(self) -> Iterator[Pairs]:
-        """The pairs of each distance asked for."""
+    def run(self) -> Iterator[np.ndarray | Matrix]:
+        """The pairs of each distance asked for: codes of a source's place and a vertex, or a matrix of both."""
         most = ROWS_AT_MOST[self.spending.settings.traversal]
         seen = frontier = _codes(np.arange(len(self.sources), dtype=np.int64), self.sources)
         for distance in range(1, self.high + 1):
@@ -135,21 +189,22 @@ class _Search:
             # the seeds do not mask the first step: a self-loop is a step of its own
             frontier = reached if distance == 1 else reached[~_among(reached, seen)]
             if distance >= self.low:
-                yield _pairs(frontier)
+                yield frontier
             if len(frontier) == 0 or distance == self.high:
                 return
             seen = np.union1d(seen, frontier)
 
-    def _by_products(self, distance: int, frontier: Matrix, seen: Matrix, work: int) -> Iterator[Pairs]:
+    def _by_products(self, distance: int, frontier: Matrix, seen: Matrix, work: int) -> Iterator[Matrix]:
         """As `run`, from a distance on."""
         while True:
             # the seeds do not mask the first step
             reached = self._product(frontier, None if distance == 1 else seen, large=work >= _THREADED_STEPS)
-            index, vertices = sparse.places(reached)
-            at = vertices.astype(np.int32)
             if distance >= self.low:
-                yield Pairs(index.astype(np.int64), at)
-            if len(at) == 0 or distance == self.high:
+                yield reached
+            if distance == self.high:
+                return
+            at = sparse.places(reached)[1].astype(np.int32)
+            if len(at) == 0:
                 return
             sparse.add(seen, reached)
             frontier = reached
@@ -166,6 +221,20 @@ class _Search:
 
     def _pattern(self, codes: np.ndarray) -> Matrix:
         return sparse.pattern(codes >> 32, codes & 0xFFFFFFFF, len(self.sources), self.width)
+
+
+def _pairs_of(level: np.ndarray | Matrix) -> Pairs:
+    if isinstance(level, np.ndarray):
+        return _pairs(level)
+    index, vertices = sparse.places(level)
+    return Pairs(index.astype(np.int64), vertices.astype(np.int32))
+
+
+def _counts_of(level: np.ndarray | Matrix, sources: int) -> np.ndarray:
+    """Pairs of each source."""
+    if isinstance(level, np.ndarray):
+        return np.bincount(cast("np.ndarray", level >> 32), minlength=sources)
+    return sparse.row_counts(level)
 
 
 def _charge(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) -> int:

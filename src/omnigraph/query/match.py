@@ -7,7 +7,7 @@ of the outer variables that they use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -187,23 +187,72 @@ def edge_types(hop: Hop) -> tuple[str, ...]:
 
 def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     hop, products = step.hop, matching.spending.products
-    near = hop.left if step.from_left else hop.right
     legs = legs_of(matching, hop, step.from_left)
-    vertices = bindings.nodes[near]
-    if hop.edge_var is not None:
-        crossing = hops.crossings(legs, vertices, matching.spending)
-        edge = EdgeColumn(edge_types(hop), crossing.member, crossing.rows)
-        grown = bindings.take(crossing.index).with_node(step.node.var, crossing.neighbours)
-        grown = grown.with_edge(hop.edge_var, edge)
-    else:
+    vertices = bindings.nodes[hop.left if step.from_left else hop.right]
+    far = _far_nodes(matching, step, legs, vertices)
+    back = None if far is None else _way_back(matching, step, far, _degrees(legs, vertices))
+    if hop.edge_var is None and back is None:
         pairs = _hop_pairs(matching, hop, legs, vertices)
         grown = bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
+    else:
+        if far is not None and back is not None:
+            crossing = hops.meeting(back, vertices, far, matching.spending)
+        else:
+            crossing = hops.crossings(legs, vertices, matching.spending)
+        grown = _crossed(step, bindings, crossing)
     way: Way = "indexed" if matching.spending.products == products else "matrix"
-    matching.watch.passed(place_of(step, "hop"), grown.length, way)
+    matching.watch.passed(place_of(step, "hop"), grown.length, way if back is None else "reversed")
     if not step.node.conjuncts:
         return grown
     with matching.watch.running(place_of(step, "filter")):
-        return _arrived(matching, step.node, grown)
+        if far is None:
+            return _arrived(matching, step.node, grown)
+        return grown if back is not None else grown.where(_among(far, grown.nodes[step.node.var]))
+
+
+def _crossed(step: Expand, bindings: Bindings, crossing: hops.Crossing) -> Bindings:
+    """Assignments over edge rows: each row one of its own if the edge is bound, else each pair of nodes."""
+    hop = step.hop
+    if hop.edge_var is None:
+        pairs = hops.paired_off(crossing)
+        return bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
+    edge = EdgeColumn(edge_types(hop), crossing.member, crossing.rows)
+    return bindings.take(crossing.index).with_node(step.node.var, crossing.neighbours).with_edge(hop.edge_var, edge)
+
+
+_FAR_LEAST = 50_000  # edge rows to look at, below which nothing is worth a thought
+_FAR_SHARE = 4  # edge rows met from behind are put in order too
+
+
+def _far_nodes(matching: Matching, step: Expand, legs: Sequence[Leg], vertices: np.ndarray) -> np.ndarray | None:
+    """All nodes that pass the tests of the far end, if judging each of them costs less than judging whatever is reached."""
+    node = step.node
+    if step.hop.high > 1 or not node.conjuncts or matching.spending.settings.traversal != "auto":
+        return None
+    nodes = len(matching.snapshot.dictionary(matching.snapshot.catalog.nodes[node.type_name]))
+    if _degrees(legs, vertices) < max(_FAR_LEAST, nodes):
+        return None
+    return candidate_vertices(matching.snapshot, matching.scope, node)
+
+
+def _way_back(matching: Matching, step: Expand, far: np.ndarray, ahead: int) -> list[Leg] | None:
+    """The legs of a hop as they are crossed from its far end, if few edge rows lie there and many ahead."""
+    nodes = len(matching.snapshot.dictionary(matching.snapshot.catalog.nodes[step.node.type_name]))
+    if len(far) * _FAR_SHARE > nodes:
+        return None  # before the way back is made ready, which takes time
+    back = legs_of(matching, step.hop, not step.from_left)
+    return back if _degrees(back, far) * _FAR_SHARE <= ahead else None
+
+
+def _degrees(legs: Sequence[Leg], vertices: np.ndarray) -> int:
+    return sum(int(leg.adjacency.degrees(vertices).sum()) for leg in legs)
+
+
+def _among(known: np.ndarray, vertices: np.ndarray) -> np.ndarray:
+    """Which of the vertices are known."""
+    mark = np.zeros(int(max(known.max(initial=-1), vertices.max(initial=-1))) + 1, bool)
+    mark[known] = True
+    return mark[vertices]
 
 
 def _counted(matching: Matching, step: Expand, bindings: Bindings, needed: Set[str], *, once: bool) -> Bindings | None:
@@ -223,7 +272,12 @@ def _counted(matching: Matching, step: Expand, bindings: Bindings, needed: Set[s
         for leg in legs:
             leads |= leg.adjacency.degrees(vertices) > 0
         return bindings.where(leads)
-    if hop.high > 1 or len(legs) != 1 or (hop.edge_var is None and legs[0].adjacency.has_parallels):
+    if hop.high > 1:
+        sources, place = np.unique(vertices, return_inverse=True)
+        width = _width(matching, hop)
+        of_sources = hops.counted_within(legs, sources, hop.low, hop.high, width, matching.spending)
+        return bindings.keeping(needed).repeated(of_sources[place])
+    if len(legs) != 1 or (hop.edge_var is None and legs[0].adjacency.has_parallels):
         return None  # pairs would be counted twice
     counts = legs[0].adjacency.degrees(vertices)
     matching.spending.examine(int(counts.sum()))

@@ -21,8 +21,10 @@ Part = Literal["step", "scan", "hop", "filter", "argument", "rank", "groups", "o
 asked for; of what follows the match block: its stages.
 """
 
-Way = Literal["counted", "indexed", "matrix"]
-"""How a hop was walked: its ways counted by degrees, from neighbour to neighbour, or by products of sparse matrices."""
+Way = Literal["counted", "indexed", "reversed", "matrix"]
+"""How a hop was walked: its ways counted and not followed, from neighbour to neighbour, the same from the nodes that pass at
+the far end, or by products of sparse matrices.
+"""
 
 
 @dataclass(frozen=True, slots=True)

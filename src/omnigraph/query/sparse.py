@@ -77,3 +77,8 @@ def places(matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of all entries (uint64), by row."""
     rows, columns, _ = matrix.to_coo(values=False)
     return rows, columns
+
+
+def row_counts(matrix: Matrix) -> np.ndarray:
+    """How many entries each row has (int64)."""
+    return matrix.reduce_rowwise(_graphblas().agg.count).new().to_dense(0)

@@ -115,7 +115,7 @@ class _Physical:
         detail = {
             **self._hop(hop, from_left=step.from_left),
             "mode": mode,
-            "alternatives": [] if hop.edge_var is not None else ["matrix" if mode == "indexed" else "indexed"],
+            "alternatives": self._alternatives(step, mode),
             "frontier_estimate": round(frontier, 2),
             "estimate": round(step.expected, 2),
             **self.ranked.get(step.node.var, {}),
@@ -123,6 +123,12 @@ class _Physical:
         hopped, whole = place_of(step, "hop"), place_of(step, "step")
         measured = Measured(hopped if step.node.conjuncts else whole, (whole,), hopped)
         return Node("Expand", detail, (root,), measured)
+
+    def _alternatives(self, step: Expand, mode: Traversal) -> list[str]:
+        """How else the hop may be walked: which way is cheaper turns out when it is known what is there."""
+        others = [] if step.hop.edge_var is not None else ["matrix" if mode == "indexed" else "indexed"]
+        turned = self.traversal == "auto" and step.hop.high == 1 and step.node.conjuncts
+        return [*others, "reversed"] if turned else others
 
     def _mode(self, hop: Hop, frontier: float, near_type: str) -> Traversal:
         """How the hop is walked: as the setting says, else by what its greatest step is expected to examine."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.query.bindings import paired
+from omnigraph.query.codes import numbered
 from omnigraph.query.relational.keys import ordinals
 from omnigraph.query.relational.tail import Groups, SortKey
 
@@ -19,12 +20,9 @@ class KernelTail:
     def groups(self, keys: Sequence[pa.Array]) -> Groups:
         codes = _codes(keys[0])
         for key in keys[1:]:
-            codes = _renumbered(paired(codes, _codes(key)))
-        highest = np.maximum.accumulate(codes) if len(codes) else codes
-        fresh = np.ones(len(codes), bool)
-        fresh[1:] = highest[1:] > highest[:-1]
-        first = np.flatnonzero(fresh)
-        return Groups(codes, first, len(first))
+            codes = paired(codes, _codes(key))
+        numbers, rows = numbered(codes)
+        return Groups(numbers, rows, len(rows))
 
     def order(self, rows: int, keys: Sequence[SortKey], limit: int | None) -> np.ndarray:
         if limit is not None and limit * _NARROW_SHARE <= rows:
@@ -38,13 +36,11 @@ KERNEL_TAIL = KernelTail()
 
 
 def _codes(key: pa.Array) -> np.ndarray:
-    """Distinct values, null among them, numbered in order of first appearance."""
+    """int64 numbers that are equal where the values are, null among them."""
+    if key.null_count == 0 and pa.types.is_signed_integer(key.type):
+        return key.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     coded = key.dictionary_encode(null_encoding="encode")
     return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def _renumbered(codes: np.ndarray) -> np.ndarray:
-    return pa.array(codes).dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _sorted(keys: Sequence[SortKey], rows: np.ndarray | None) -> np.ndarray:
