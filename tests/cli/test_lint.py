@@ -180,3 +180,13 @@ def test_the_schema_of_a_graph_is_looked_at_too(run: Run, tmp_path: Path, querie
     queries.write_text("query q() { match { $a: A } return { $a } }\n")
     report = run("lint", "--store", tmp_path / "g", "--query", queries, "--json").json
     assert [found["code"] for found in report["findings"]] == ["L204", "L204"]
+
+
+def test_a_query_that_is_to_be_explained_is_looked_at_like_any_other(run: Run, queries: Path) -> None:
+    queries.write_text("explain query q($a: String) { match { $v: Vessel } return { $v } limit 3 }")
+    report = run("lint", "--schema", HARBOUR, "--query", queries, "--json").json
+    assert (report["queries_processed"], report["results"][0]["name"]) == (1, "q")
+    assert [found["code"] for found in report["findings"]] == ["L206", "L207"]
+    queries.write_text("explain query q() { match { $v: Vessel } return { $v.nope } }")
+    report = run("lint", "--schema", HARBOUR, "--query", queries, "--json").json
+    assert (report["errors"], report["results"][0]["status"]) == (1, "error")

@@ -225,3 +225,9 @@ def test_an_explained_query_has_no_profile(run: Run, harbour: Path) -> None:
     done = run("query", "--store", harbour, "-e", f"explain {TITLES}", "--profile-plan")
     assert done.code == 0
     assert done.err == "no profile: nothing was run.\n"
+
+
+def test_a_parameter_of_an_explained_query_is_read_by_its_type(run: Run, harbour: Path) -> None:
+    text = "explain query one($titles: [String], $imo: U32) { match { $v: Vessel { imo: $imo } } return { $v.title } }"
+    assert run("query", "--store", harbour, "-e", text, "-p", "imo=1", "-p", 'titles=["Alma"]').code == 0
+    assert "P003" in run("query", "--store", harbour, "-e", text, "-p", "imo=one").err

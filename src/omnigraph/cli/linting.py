@@ -63,8 +63,12 @@ def linted(source: str, path: str, catalog: Catalog, of_schema: Sequence[Finding
         fault = _diagnostic(refused)
         return Linted(path, (), (_refusal("Q000", fault),), (fault,))
     text = SourceText(file.text)
-    judged = [_judged(query, catalog, text) for query in file.queries]
-    findings = [*of_schema, *file_findings(file.queries, catalog, text), *(f for each in judged for f in each.findings)]
+    judged = [_judged(query, catalog, text) for query in file.declared]
+    findings = [
+        *of_schema,
+        *file_findings(file.declared, catalog, text),
+        *(f for each in judged for f in each.findings),
+    ]
     faults = [each.fault for each in judged if each.fault is not None]
     refusals: tuple[dict[str, Any], ...] = ()
     if not faults:

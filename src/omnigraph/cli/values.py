@@ -86,7 +86,7 @@ def typed_params(source: str, query_name: str | None, given: Mapping[str, str]) 
     from omnigraph.lang.query.parse import parse_file
 
     try:
-        queries = parse_file(source).queries
+        queries = parse_file(source).declared
     except InvalidQuery:
         return dict(given)
     chosen = [query for query in queries if query_name in (None, query.name.text)]

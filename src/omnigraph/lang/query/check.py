@@ -17,7 +17,7 @@ from omnigraph.lang.query.patterns import check_names, check_pattern
 from omnigraph.lang.query.results import check_result
 from omnigraph.lang.query.scope import Fresh, Scope
 from omnigraph.lang.query.settings import settings_fault
-from omnigraph.lang.query.syntax import ExplainStatement, ParamSyntax, QueryFile, QuerySyntax, ReadBody
+from omnigraph.lang.query.syntax import ParamSyntax, QueryFile, QuerySyntax, ReadBody
 from omnigraph.lang.query.typed import MutationQuery, Param, ParamDecl, ReadQuery, Signature, TypedQuery
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import Scalar, ValueType
@@ -39,10 +39,7 @@ def check_file(file: QueryFile, catalog: Catalog) -> list[TypedQuery]:
     fault = settings_fault(file) or _repeated_name(file)
     if fault is not None:
         raise invalid_query(fault, source, None)
-    queries = file.queries
-    if isinstance(file.statement, ExplainStatement):
-        queries = (file.statement.query,)
-    typed = [check_query(query, catalog, source) for query in queries]
+    typed = [check_query(query, catalog, source) for query in file.declared]
     refusal = file_refusal(file)
     if refusal is not None:
         raise invalid_query(refusal, source, None)
@@ -61,7 +58,7 @@ def signatures(source: str) -> tuple[Signature, ...]:
     """The signatures of the queries of a source text. Needs no schema; raises `InvalidQuery`."""
     file = parse_file(source)
     try:
-        return tuple(Signature(query.name.text, tuple(map(_declared, query.params))) for query in file.queries)
+        return tuple(Signature(query.name.text, tuple(map(_declared, query.params))) for query in file.declared)
     except Fault as fault:
         raise invalid_query(fault, SourceText(file.text), None) from None
 

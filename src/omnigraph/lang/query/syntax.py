@@ -463,3 +463,8 @@ class QueryFile:
     settings: tuple[SettingLine, ...] = ()
     queries: tuple[QuerySyntax, ...] = ()
     statement: Statement | None = None
+
+    @property
+    def declared(self) -> tuple[QuerySyntax, ...]:
+        """All queries, one that is to be explained among them."""
+        return (self.statement.query,) if isinstance(self.statement, ExplainStatement) else self.queries
