@@ -20,7 +20,7 @@ from omnigraph.tables.coverage import ColumnIndex, Kind, described, search_index
 from omnigraph.tables.failures import Read, storage_failures
 
 _PARTITIONS_ALL: Final = 1 << 20  # more than any index has
-_REFINED: Final = 4  # times as many candidates of a quantised index are compared by their vectors
+_REFINED: Final = 10  # times as many candidates of a quantised index are compared by their vectors
 
 
 class SearchIndexes:

@@ -109,9 +109,13 @@ class TableVersion:
         without = set(self.pin.without)
         return [each for each in found if not without.intersection(file_names(each.metadata))] if without else found
 
-    @cached_property
+    @property
     def search_indexes(self) -> SearchIndexes:
         """What was built to search the rows by."""
+        return self._search_indexes
+
+    @cached_property
+    def _search_indexes(self) -> SearchIndexes:
         kept = {each.metadata.id for each in self._parts()} if self.pin.without else set[int]()
         left_out = [each for each in self.dataset.fragment_ids() if each not in kept] if self.pin.without else ()
         return SearchIndexes(self.dataset, self, left_out)
