@@ -88,10 +88,10 @@ def uses_index(nodes: int, asked: int, dimension: int, wanted: int) -> bool:
     """Whether an index, if there is one, is asked for so many nearest of these rows of a table of so many."""
     if asked * dimension <= EFFORT.numbers:
         return False
-    return _first_fetch(nodes, asked, wanted) * EFFORT.rows_left <= nodes
+    return first_fetch(nodes, asked, wanted) * EFFORT.rows_left <= nodes
 
 
-def _first_fetch(nodes: int, asked: int, wanted: int) -> int:
+def first_fetch(nodes: int, asked: int, wanted: int) -> int:
     """How many rows are fetched so that the wanted number of those asked of is among them, if these lie anywhere."""
     return -(-wanted * nodes // asked) + EFFORT.surplus
 
@@ -109,7 +109,7 @@ def _candidates(
         return None
     asked = np.zeros(len(nodes.columns.space), bool)
     asked[rows] = True
-    count = _first_fetch(len(nodes), len(rows), wanted)
+    count = first_fetch(len(nodes), len(rows), wanted)
     while count * EFFORT.rows_left <= len(nodes):
         addresses, distances = source.search_indexes.nearest(field.name, query, count, probes)
         found = nodes.columns.space.find(addresses)
