@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +20,10 @@ from omnigraph.query.expressions import Scope
 from omnigraph.query.limits import QuerySettings
 from omnigraph.query.plan import plan_pattern
 from omnigraph.query.run import SnapshotStatistics
+from omnigraph.query.search import vectors
 from query.conftest import NOW
-from support.memory_graphs import MemoryGraph
+from support.memory_graphs import MemoryGraph, catalog_of
+from support.stored_graphs import StoredGraph
 
 EXAMPLE = """query q() { match { $v: Vessel { status: "active" }  $v callsAt $p }
   return { $p.title } order { $p.title } limit 5 }"""
@@ -186,3 +189,59 @@ def test_a_hop_to_tested_nodes_may_be_walked_from_them(harbour_graph: MemoryGrap
     assert alternatives("$v $e:follows $w") == ["reversed"]
     assert alternatives("$v follows{1,2} $w") == ["matrix"]
     assert alternatives("$v follows $w", traversal="indexed") == ["matrix"]
+
+
+SHELF = """
+node Book { title: String @key  about: String @index  place: Vector(2)? @index }
+"""
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> StoredGraph:
+    graph = StoredGraph(catalog_of(SHELF), tmp_path)
+    books = {f"b{n}": {"title": f"b{n}", "about": "ship", "place": [n, 0.0]} for n in range(60)}
+    graph.put({"Book": books})
+    return graph
+
+
+def scan(graph: MemoryGraph, text: str, settings: QuerySettings | None = None, **params: Any) -> dict[str, Any]:
+    [found] = [
+        detail
+        for _, kind, detail in nodes(explained(graph, text, settings=settings, **params), "physical")
+        if kind == "Scan"
+    ]
+    return found
+
+
+def test_a_text_is_found_by_the_index_that_is_really_asked(shelf: StoredGraph) -> None:
+    text = 'query q() { match { $b: Book  search($b.about, "ship") } return { $b.title } }'
+    fuzzy = text.replace("search", "fuzzy")
+    shelf.index()
+    few = QuerySettings(fts_scratch_rows=59)
+    assert scan(shelf, text)["access"] == scan(shelf, fuzzy)["access"] == "scratch_index"
+    assert (scan(shelf, text, few)["access"], scan(shelf, fuzzy, few)["access"]) == ("fulltext_index", "full")
+    ranked = 'query q() { match { $b: Book } return { $b.title } order { bm25($b.about, "ship") } }'
+    told = {"kind": "bm25", "property": "about", "query": '"ship"', "fetch": None, "nprobes": None}
+    assert scan(shelf, ranked)["ranked"] == told | {"access": "scratch_index"}
+    assert scan(shelf, ranked, few)["ranked"] == told | {"access": "fulltext_index"}
+
+
+def test_vectors_are_ranked_by_an_index_if_one_is_built_and_it_pays(
+    shelf: StoredGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "query q($n: I64) { match { $b: Book } return { $b.title } order { nearest($b.place, [1, 0]) } limit $n }"
+    told = {"kind": "nearest", "property": "place", "query": "[1, 0]", "access": "full", "fetch": None, "nprobes": None}
+    shelf.index()
+    assert scan(shelf, text, n=3)["ranked"] == told  # so few rows are compared in no time
+    monkeypatch.setattr(vectors, "EFFORT", vectors.Effort(numbers=0, surplus=2))
+    assert (scan(shelf, text, n=3)["access"], scan(shelf, text)["access"]) == ("vector_index", "full")
+    assert scan(shelf, text, n=3)["ranked"] == told | {"access": "vector_index", "fetch": 5, "nprobes": 20}
+    assert scan(shelf, text, QuerySettings(exact_nearest=True), n=3)["ranked"] == told
+    assert scan(shelf, text, n=50)["ranked"] == told  # as many as that: all are compared
+    named = text.replace("$b: Book }", '$b: Book { title: "b1" } }')
+    assert scan(shelf, named, n=3)["ranked"] == told
+    assert json.loads(plan_rows(explained(shelf, text))["settings"]) == {
+        "traversal": "auto",
+        "exact_nearest": "off",
+        "ann_nprobes": 20,
+    }

@@ -6,49 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from omnigraph.lang.schema.catalog import EntityType
-from omnigraph.manifest.model import TablePin
 from omnigraph.query.output import QueryOutput
-from omnigraph.query.residency import MemoryBudget, Residency, RowDelta
 from omnigraph.query.rows import find_nodes, incident_edges
-from omnigraph.store.open import open_store
-from omnigraph.tables.columns import ID, ROW_ADDRESS, table_schema
-from omnigraph.tables.stage import RowChange, commit, stage
-from omnigraph.tables.store import TableStore
-from support.memory_graphs import HARBOUR_EDGES, HARBOUR_NODES, MemoryGraph, harbour, harbour_catalog
+from omnigraph.tables.columns import ID
+from support.memory_graphs import HARBOUR_EDGES, HARBOUR_NODES, harbour, harbour_catalog
+from support.stored_graphs import StoredGraph
 
 Ask = Callable[..., QueryOutput]
-
-
-class StoredGraph(MemoryGraph):
-    """A graph in memory whose tables lie in storage."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(harbour_catalog(), residency=Residency(MemoryBudget(1 << 28)))
-        self.tables = TableStore(open_store(root))
-
-    def _changed(
-        self, entity: EntityType, before: TablePin | None, rows: pa.Table, gone: set[str]
-    ) -> tuple[TablePin, RowDelta]:
-        removed = np.empty(0, np.uint64)
-        if before is not None:
-            held = self.tables.open(before).read([ID], with_row_address=True)
-            mask = np.array([key in gone for key in held.column(ID).to_pylist()], bool)
-            removed = held.column(ROW_ADDRESS).to_numpy()[mask]
-        change = RowChange(rows=rows if rows.num_rows else None, remove=removed)
-        staged = stage(
-            self.tables,
-            kind=entity.kind,
-            type_id=entity.id,
-            schema=table_schema(entity),
-            base=before,
-            change=change,
-        )
-        done = commit(self.tables, staged, before, label="main@1")
-        return done.pin, RowDelta(removed, rows, done.appended)
 
 
 QUESTIONS = (
@@ -66,7 +32,7 @@ def rows(output: QueryOutput) -> list[str]:
 def test_stored_tables_answer_like_tables_in_memory_through_writes_of_this_and_other_processes(
     ask: Ask, tmp_path: Path
 ) -> None:
-    stored, memory = StoredGraph(tmp_path / "root"), harbour()
+    stored, memory = StoredGraph(harbour_catalog(), tmp_path / "root"), harbour()
     stored.put(HARBOUR_NODES, HARBOUR_EDGES)
     changes: list[dict[str, Any]] = [
         {"nodes": {"Vessel": {"9": {"imo": 9, "title": "Dory", "status": "active", "tags": ["new"]}}}},
@@ -88,7 +54,7 @@ def test_stored_tables_answer_like_tables_in_memory_through_writes_of_this_and_o
 
 
 def test_addresses_found_for_writers_are_those_of_the_stored_rows(tmp_path: Path) -> None:
-    stored = StoredGraph(tmp_path / "root")
+    stored = StoredGraph(harbour_catalog(), tmp_path / "root")
     stored.put(HARBOUR_NODES, HARBOUR_EDGES)
     stored.put({"Vessel": {"1": {"imo": 1, "title": "Alma II", "status": "active"}}})
     snapshot = stored.snapshot()

@@ -38,6 +38,19 @@ def catalog_of(source: str) -> Catalog:
     return compile_schema(source, mint=lambda: f"{next(numbers):016x}")
 
 
+class NoIndexes:
+    """A table that nothing was built for."""
+
+    def usable(self, column: str, kind: str) -> bool:
+        return False
+
+    def holding(self, column: str, text: str) -> Any:
+        raise AssertionError("an index was asked that is not there")
+
+    def nearest(self, column: str, vector: np.ndarray, count: int, probes: int) -> Any:
+        raise AssertionError("an index was asked that is not there")
+
+
 class MemoryTable:
     """A table version. `fields` may be asked beyond what it stores; `scans` counts how often rows were read."""
 
@@ -50,6 +63,7 @@ class MemoryTable:
         self.rows = rows.num_rows
         self.bytes = rows.nbytes
         self.scans: list[tuple[str, ...]] = []
+        self.search_indexes = NoIndexes()
 
     def scan(
         self,

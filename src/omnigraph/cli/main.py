@@ -30,6 +30,7 @@ COMMANDS = {
     "branch": "omnigraph.cli.branch:branch",
     "commit": "omnigraph.cli.commit:commit",
     "lint": "omnigraph.cli.lint:lint",
+    "optimize": "omnigraph.cli.optimize:optimize",
     "cluster": "omnigraph.cli.cluster:cluster",
     "profile": "omnigraph.cli.profile:profile",
     "config": "omnigraph.cli.config:config",

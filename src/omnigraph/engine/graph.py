@@ -34,7 +34,7 @@ from omnigraph.engine.load.digest import digest_of
 from omnigraph.engine.load.input import LoadInput, load_source
 from omnigraph.engine.load.operation import LoadOperation, Mode
 from omnigraph.engine.mutate import MutateOperation
-from omnigraph.engine.namespaces import Branches, Commits, Schema
+from omnigraph.engine.namespaces import Branches, Commits, Maintenance, Schema
 from omnigraph.engine.opening import init_core, open_core
 from omnigraph.engine.progress import Progress, reporting
 from omnigraph.engine.reading.context import Context
@@ -116,6 +116,7 @@ class Graph(AbstractContextManager["Graph"]):
         self.branches = Branches(context)
         self.commits = Commits(context)
         self.schema = Schema(context)
+        self.maintenance = Maintenance(context)
 
     # the handle itself
 

@@ -1,10 +1,10 @@
-"""`graph.branches`, `graph.commits`, `graph.schema`: what can be done with each, forwarded to one function each."""
+"""`graph.branches`, `graph.commits`, `graph.schema`, `graph.maintenance`: what can be done with each, forwarded to one function each."""
 
 from __future__ import annotations
 
 import datetime as dt
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from omnigraph.engine.arguments import (
@@ -17,6 +17,8 @@ from omnigraph.engine.arguments import (
     text_bytes,
 )
 from omnigraph.engine.effects import definite_failures
+from omnigraph.engine.maintenance.optimize import Report, optimize
+from omnigraph.engine.maintenance.receipts import OptimizeResult
 from omnigraph.engine.merge import MergeOperation
 from omnigraph.engine.reading import commits as commit_ops
 from omnigraph.engine.reading.context import Context
@@ -34,7 +36,7 @@ from omnigraph.engine.writing import branches as branch_ops
 from omnigraph.engine.writing.entry import WriteRequest, Written
 from omnigraph.engine.writing.replay import idempotency
 from omnigraph.engine.writing.write import write
-from omnigraph.errors import BranchNotFound, OmnigraphError
+from omnigraph.errors import BranchNotFound, InvalidRequest, OmnigraphError
 from omnigraph.escaping import safe_text
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.builder import MAIN
@@ -257,3 +259,29 @@ class Schema(_Namespace):
             schema_digest=written.manifest.schema,
             commit=None if written.commit is None else Commit.of(written.commit),
         )
+
+
+class Maintenance(_Namespace):
+    """`graph.maintenance`: upkeep of how a graph is stored. What it holds stays as it is."""
+
+    @definite_failures()
+    def optimize(
+        self,
+        branch: str | None = None,
+        types: Collection[str] | None = None,
+        full: bool = False,
+        *,
+        progress: Report | None = None,
+    ) -> OptimizeResult:
+        """Build the search indexes that the schema declares over what they do not cover, and publish them as one commit, or
+        nothing. `full`: one segment an index, over everything. `progress` is called with how many types are done, and of
+        how many.
+
+        Raises BranchNotFound, InvalidRequest for an unknown type, StorageFailure (nothing was published), OutcomeUnknown.
+        A type whose indexes can't be built, or that others change meanwhile, is told in the result; the others are published.
+        """
+        context = self._context
+        target = context.writable(branch)
+        if progress is not None and not callable(progress):
+            raise InvalidRequest("`progress` is a function of two numbers.")
+        return optimize(context.core, target, types=types, full=bool(full), actor=context.actor, report=progress)

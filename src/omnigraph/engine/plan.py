@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityType
 from omnigraph.manifest.model import Commit, CommitKind, Counts, Origin, Touch, TypeEntry
+from omnigraph.tables.index_build import StagedIndexes
 
 Mode = Literal["exists", "read", "append", "change"]
 _STRENGTH: dict[Mode, int] = {"exists": 0, "append": 1, "read": 2, "change": 3}
@@ -79,7 +80,7 @@ class TypeChange:
 class WritePlan:
     """One commit to be.
 
-    `changes` are staged and committed; `types` replaces the whole map of types first (schema changes, merges). `counts`,
+    `changes` are staged and committed; so are `indexes`, by type id, built before, which change no row; `types` replaces the whole map of types first (schema changes, merges). `counts`,
     `names` and `touched` speak of types without a change of their own here. `merged` is a merge's source head and
     `absorbed` the records of its log that the target lacks.
     """
@@ -97,3 +98,4 @@ class WritePlan:
     absorbed: tuple[Commit, ...] = ()
     affected: tuple[int, int] | None = None
     ids: tuple[str, ...] = ()
+    indexes: Mapping[str, StagedIndexes] = field(default_factory=dict[str, StagedIndexes])

@@ -29,7 +29,7 @@ def as_microseconds(moment: dt.datetime) -> int:
     return (moment - _EPOCH) // dt.timedelta(microseconds=1)
 
 
-class _Shown:
+class Shown:
     """Shows itself as its wire object, nulls left out, and nothing of it steers a terminal or a page."""
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class _Shown:
         return html_fields(type(self).__name__, self.to_dict())
 
 
-class _Item(_Shown):
+class _Item(Shown):
     """One of a list, and so in one line."""
 
     __slots__ = ()
@@ -110,7 +110,7 @@ def _commit_dict(commit: Commit | None) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WriteResult(_Shown):
+class WriteResult(Shown):
     """The answer of a mutation. `bool(result)` is "something was published"."""
 
     branch: str
@@ -150,7 +150,7 @@ class LoadedType:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LoadResult(_Shown):
+class LoadResult(Shown):
     """The answer of a load. `commit` is None if the input held no record."""
 
     branch: str
@@ -210,7 +210,7 @@ class Branch(_Item):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BranchCreated(_Shown):
+class BranchCreated(Shown):
     uri: str
     name: str
     from_: str
@@ -234,7 +234,7 @@ class BranchCreated(_Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BranchDeleted(_Shown):
+class BranchDeleted(Shown):
     uri: str
     name: str
     actor_id: str | None
@@ -252,7 +252,7 @@ class BranchDeleted(_Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MergeResult(_Shown):
+class MergeResult(Shown):
     """`branch_delete_error`: why the source was not deleted, as an error; its body stands in the details."""
 
     source: str
@@ -292,7 +292,7 @@ class MergeResult(_Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Outcome(_Shown):
+class Outcome(Shown):
     """What became of an attempted commit. `published` and `superseded` are final."""
 
     outcome: Literal["published", "superseded", "undetermined"]

@@ -78,13 +78,15 @@ class Embedder(Protocol):
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What an invocation fixes: `params` by name (absent or None is null), `now` in UTC, cut to milliseconds; who embeds
-    texts, if anybody does; and of how many rows at most a text index is made for a query.
+    texts, if anybody does; of how many rows at most a text index is made for a query; and of how many partitions a vector
+    index looks at (0: at all; None: it is not asked).
     """
 
     params: Mapping[str, object]
     now: dt.datetime
     embedder: Embedder | None = None
     scratch_rows: int = FTS_SCRATCH_ROWS
+    probes: int | None = None
 
     def embedded(self, text: str, entity: NodeType, name: str) -> np.ndarray:
         """Raises EmbeddingFailed."""

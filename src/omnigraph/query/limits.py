@@ -33,6 +33,11 @@ class QuerySettings:
     fts_scratch_rows: int = FTS_SCRATCH_ROWS
     fixed: frozenset[str] = frozenset()
 
+    @property
+    def probes(self) -> int | None:
+        """Of how many partitions a vector index looks at; 0: at all; None: it is not asked."""
+        return None if self.exact_nearest else self.ann_nprobes
+
     def raising(self, name: str) -> str:
         """What someone does who needs more of a limit."""
         return f"have {variable_of(name)} raised where the graph is served" if name in self.fixed else f"raise {name}"

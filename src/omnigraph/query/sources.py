@@ -7,12 +7,28 @@ how rows are stored.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.manifest.model import TablePin
+
+
+class SearchIndexes(Protocol):
+    """What was built to search a table's rows by, rows that it does not cover included. Every call may raise StorageFailure."""
+
+    def usable(self, column: str, kind: Literal["text", "vector"]) -> bool:
+        """Whether there is such an index of the column, made with the settings in use."""
+        ...
+
+    def holding(self, column: str, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Addresses of all live rows with a term of the text, and the relevance of each."""
+        ...
+
+    def nearest(self, column: str, vector: np.ndarray, count: int, probes: int) -> tuple[np.ndarray, np.ndarray]:
+        """Addresses of so many live rows near to a vector, the nearest first, and their squared distances."""
+        ...
 
 
 class TableSource(Protocol):
@@ -34,6 +50,9 @@ class TableSource(Protocol):
 
     @property
     def bytes(self) -> int: ...
+
+    @property
+    def search_indexes(self) -> SearchIndexes: ...
 
     def scan(
         self,

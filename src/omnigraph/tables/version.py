@@ -25,6 +25,7 @@ from omnigraph.manifest.model import TablePin
 from omnigraph.tables.columns import ID, ROW_ADDRESS, fields_of
 from omnigraph.tables.failures import storage_failures
 from omnigraph.tables.filters import address_filter
+from omnigraph.tables.searching import SearchIndexes
 from omnigraph.tables.trust import Trust
 
 Addresses = npt.NDArray[np.uint64]
@@ -107,6 +108,17 @@ class TableVersion:
         found: list[LanceFragment] = list(self.dataset.get_fragments())  # pyright: ignore[reportUnknownMemberType]
         without = set(self.pin.without)
         return [each for each in found if not without.intersection(file_names(each.metadata))] if without else found
+
+    @property
+    def search_indexes(self) -> SearchIndexes:
+        """What was built to search the rows by."""
+        return self._search_indexes
+
+    @cached_property
+    def _search_indexes(self) -> SearchIndexes:
+        kept = {each.metadata.id for each in self._parts()} if self.pin.without else set[int]()
+        left_out = [each for each in self.dataset.fragment_ids() if each not in kept] if self.pin.without else ()
+        return SearchIndexes(self.dataset, self, left_out)
 
     @cached_property
     def id_field(self) -> int:

@@ -22,11 +22,14 @@ class Rebase:
 
 @dataclass(frozen=True, slots=True)
 class PrepareAgain:
-    """An input changed: `member` of the read set, to be named if the operation is not prepared again."""
+    """An input changed: `member` of the read set, to be named if the operation is not prepared again. `layout`: only in
+    where rows lie, so that every operation is prepared again.
+    """
 
     member: str
     expected: str | None = None
     actual: str | None = None
+    layout: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,8 @@ def verdict(
     Unless the footprint is the whole state, only its types count, by their content: layout commits change none. Where the
     commits in between only appended rows, ids that were found are still there, and rows with other ids can follow: `taken`
     says of a type id whether an id that the write appends is in `head`, and is asked there only. A type whose pin moved
-    without its content is prepared again if we change its rows, since deletions name fragments that are gone.
+    without its content is prepared again if we change its rows, whatever the operation, since deletions name fragments that
+    may be gone.
     """
     if head.life != base.life or head.state != "active":
         return OtherLife()
@@ -53,7 +57,7 @@ def verdict(
         return PrepareAgain("schema", base.schema, head.schema)
     if footprint.whole and head.version != base.version:
         return PrepareAgain("branch_head")
-    between = _between(base, head)
+    between, moved = _between(base, head), None
     for type_id, mode in sorted(footprint.modes.items()):
         before, after = base.types.get(type_id), head.types.get(type_id)
         if _content(before) != _content(after):
@@ -64,8 +68,10 @@ def verdict(
             name = type_id if entry is None else f"{entry.kind}:{entry.name}"
             return PrepareAgain(f"type:{name}", _content(before), _content(after))
         if mode == "change" and _pin(before) != _pin(after):
-            return PrepareAgain(f"type:{type_id}")
-    return Rebase()
+            entry = after or before
+            name = type_id if entry is None else f"{entry.kind}:{entry.name}"
+            moved = PrepareAgain(f"type:{name}", layout=True)  # unless the content of another type changed
+    return moved or Rebase()
 
 
 def _between(base: Manifest, head: Manifest) -> list[Commit] | None:

@@ -1,10 +1,11 @@
-"""A plan's rows on their way into tables: staged once, committed onto the base, several types side by side."""
+"""A plan's rows and indexes on their way into tables: staged once, committed onto the base, several types side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.core import GraphCore
@@ -15,12 +16,14 @@ from omnigraph.manifest.chain import HeadState, KnownHead
 from omnigraph.manifest.model import Manifest, Touch, TypeEntry, content_label
 from omnigraph.query.residency import RowDelta
 from omnigraph.side_by_side import side_by_side
-from omnigraph.tables.columns import table_schema
+from omnigraph.tables.columns import DST, ID, SRC, table_schema
+from omnigraph.tables.index_build import StagedIndexes, commit_indexes
 from omnigraph.tables.stage import Committed, RowChange, Staged, commit, stage
 from omnigraph.tables.sync import sync
 
 _CONCURRENCY = 8
 _THREADS = "omnigraph-stage"
+_NO_ROWS = pa.table({name: pa.array([], pa.utf8()) for name in (ID, SRC, DST)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +79,34 @@ def stage_plan(
 
 @dataclass(frozen=True, slots=True)
 class CommittedType:
-    """One table commit, and the changes that share it: several appends, or one change of any kind."""
+    """One table commit, and the changes that share it: several appends, or one change of any kind; none for indexes."""
 
+    type_id: str
     shares: tuple[StagedType, ...]
     committed: Committed
 
-    @property
-    def type_id(self) -> str:
-        return self.shares[0].type_id
+    def entry(self, old: TypeEntry | None) -> TypeEntry:
+        """What the manifest says of the type from now on."""
+        done = self.committed
+        if not self.shares:
+            assert old is not None
+            return replace(old, pin=done.pin)
+        entity = self.shares[0].change.entity
+        return TypeEntry(
+            kind=entity.kind,
+            name=entity.name,
+            pin=done.pin,
+            content=content_label(done.pin),
+            rows=done.rows,
+            bytes=done.bytes,
+            indexes={} if old is None else old.indexes,
+        )
 
     @property
     def delta(self) -> RowDelta | None:
         """The rows that went and came; None where they are not known one by one."""
+        if not self.shares:
+            return RowDelta(np.empty(0, np.uint64), _NO_ROWS, np.empty(0, np.uint64))
         first = self.shares[0].change
         if first.overwrite:
             return None
@@ -122,26 +141,20 @@ def commit_together(
         for each in plan.types:
             by_type.setdefault(each.type_id, []).append(each)
 
-    def one(shares: list[StagedType]) -> CommittedType:
-        entry = types.get(shares[0].type_id)
+    def one(work: tuple[str, list[StagedType] | StagedIndexes]) -> CommittedType:
+        type_id, staged = work
+        entry = types.get(type_id)
         onto = None if entry is None else entry.pin
-        first, *more = [each.staged for each in shares]
-        return CommittedType(tuple(shares), commit(core.tables, first, onto, label=label, more=more))
+        if isinstance(staged, StagedIndexes):
+            return CommittedType(type_id, (), commit_indexes(core.tables, staged, onto, label=label))
+        first, *more = [each.staged for each in staged]
+        return CommittedType(type_id, tuple(staged), commit(core.tables, first, onto, label=label, more=more))
 
-    committed = tuple(side_by_side(one, by_type.values(), at_most=_CONCURRENCY, name=_THREADS))
+    indexes = [each for plan in plans for each in plan.plan.indexes.items()]
+    committed = tuple(side_by_side(one, [*by_type.items(), *indexes], at_most=_CONCURRENCY, name=_THREADS))
     sync(core.tables, tuple(each.committed for each in committed))
     for each in committed:
-        entity, done = each.shares[0].change.entity, each.committed
-        old = types.get(entity.id)
-        types[entity.id] = TypeEntry(
-            kind=entity.kind,
-            name=entity.name,
-            pin=done.pin,
-            content=content_label(done.pin),
-            rows=done.rows,
-            bytes=done.bytes,
-            indexes={} if old is None else old.indexes,
-        )
+        types[each.type_id] = each.entry(types.get(each.type_id))
     return types, committed
 
 

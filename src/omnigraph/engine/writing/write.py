@@ -39,6 +39,8 @@ from omnigraph.manifest.model import Commit
 
 _ATTEMPTS_BESIDE_OTHERS = 4
 """So often a write is prepared again while others publish; then they wait for it."""
+_REPEATS_OF_LAYOUT = 32
+"""So often any write is prepared again because upkeep moved rows that it changes."""
 
 
 def write(core: GraphCore, request: WriteRequest) -> Written:
@@ -133,7 +135,8 @@ class _Writing:
         judged = again.verdict
         if isinstance(judged, OtherLife):
             raise self._other_life(head)
-        if self._attempt >= self._request.operation.repeats:
+        repeats = self._request.operation.repeats
+        if self._attempt >= (max(repeats, _REPEATS_OF_LAYOUT) if judged.layout else repeats):
             raise ReadSetConflict(
                 f"Branch '{self._request.branch}' moved on while this write was being prepared.",
                 member=judged.member,

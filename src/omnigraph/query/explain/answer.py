@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.lang.query.operation import describe
-from omnigraph.lang.query.typed import Bm25, Expr, Param, ReadQuery, TextSearch
+from omnigraph.lang.query.typed import Bm25, Expr, Nearest, Param, ReadQuery, TextSearch
 from omnigraph.query.explain.logical import logical_tree
 from omnigraph.query.explain.nodes import Node, Row, compact, tree_hash, tree_rows
 from omnigraph.query.explain.physical import physical_tree
+from omnigraph.query.explain.searches import Searches
 from omnigraph.query.expressions import Scope
 from omnigraph.query.limits import QuerySettings
 from omnigraph.query.plan import Plan, expressions, parts
@@ -36,7 +37,7 @@ def explain(
     state: Mapping[str, str],
 ) -> pa.Table:
     """Columns `tree`, `depth`, `node`, `detail`. `state`: where it would run, for the plan rows (`branch` or `snapshot`,
-    and `graph_commit_id`); `scope` holds the parameters that are given. Runs nothing and reads no table.
+    and `graph_commit_id`); `scope` holds the parameters that are given. Runs nothing and reads no row.
     """
     return _table(explanation(query, snapshot, settings, scope, state=state).rows)
 
@@ -60,7 +61,8 @@ def explanation(
 ) -> Explanation:
     """As `explain`. `plans`: of the blocks that have run, by the identity of their patterns."""
     logical = logical_tree(query)
-    physical = physical_tree(query, snapshot, _Guessing(snapshot, scope), settings.traversal, plans)
+    searches = Searches(query, snapshot, settings, scope)
+    physical = physical_tree(query, snapshot, _Guessing(snapshot, scope), settings.traversal, searches, plans)
     told: dict[str, object] = {
         "operation": query.name,
         **state,
@@ -77,11 +79,13 @@ def explanation(
 
 def _settings(query: ReadQuery, settings: QuerySettings) -> dict[str, object]:
     """Those that the plan read."""
-    reads_text = any(isinstance(each, TextSearch | Bm25) for each in expressions(query))
-    return {
-        "traversal": settings.traversal,
-        **({"fts_scratch_rows": settings.fts_scratch_rows} if reads_text else {}),
-    }
+    read = list(expressions(query))
+    told: dict[str, object] = {"traversal": settings.traversal}
+    if any(isinstance(each, TextSearch | Bm25) for each in read):
+        told["fts_scratch_rows"] = settings.fts_scratch_rows
+    if any(isinstance(each, Nearest) for each in read):
+        told |= {"exact_nearest": "on" if settings.exact_nearest else "off", "ann_nprobes": settings.ann_nprobes}
+    return told
 
 
 @dataclass(frozen=True, slots=True)

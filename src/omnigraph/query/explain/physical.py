@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from omnigraph.lang.query.typed import And, Expr, Hop, Or, Pattern, PropertyRef, ReadQuery, TextSearch
+from omnigraph.lang.query.typed import And, Expr, Hop, Or, Pattern, PropertyRef, ReadQuery
 from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Measured, Node
-from omnigraph.query.explain.shared import argument_node, block_node, hop_detail, ranked_details, tail_nodes
+from omnigraph.query.explain.searches import Searches
+from omnigraph.query.explain.shared import argument_node, block_node, hop_detail, tail_nodes
 from omnigraph.query.hops import ROWS_AT_MOST
 from omnigraph.query.limits import Traversal
 from omnigraph.query.measures import place_of
@@ -33,6 +34,7 @@ def physical_tree(
     snapshot: Snapshot,
     statistics: Statistics,
     traversal: Traversal,
+    searches: Searches,
     plans: Mapping[int, Plan] | None = None,
 ) -> Node:
     """The plan of a checked read. Nothing is scanned: numbers are those of the manifest and the planner's guesses.
@@ -43,7 +45,7 @@ def physical_tree(
     for each in expressions(query):
         if isinstance(each, PropertyRef):
             columns.setdefault(each.var, set()).add(each.name)
-    made = _Physical(snapshot, statistics, traversal, columns, ranked_details(query), plans or {})
+    made = _Physical(snapshot, statistics, traversal, columns, searches, plans or {})
     return tail_nodes(query, made.pattern(query.pattern, None, {}))
 
 
@@ -53,7 +55,7 @@ class _Physical:
     statistics: Statistics
     traversal: Traversal
     columns: Mapping[str, set[str]]
-    ranked: Mapping[str, dict[str, Any]]
+    searches: Searches
     plans: Mapping[int, Plan]
 
     def pattern(self, pattern: Pattern, root: Node | None, outer: Mapping[str, str]) -> Node:
@@ -96,16 +98,17 @@ class _Physical:
     def _scan(self, node: NodeTests, expected: float, measured: Measured) -> Node:
         entity = self.snapshot.catalog.nodes[node.type_name]
         pin = self.snapshot.pin(entity.id)
+        ranked = self.searches.ranked(node.var, node.type_name, expected)
         detail: dict[str, Any] = {
             "binding": f"${node.var}",
             "type": node.type_name,
             "version": None if pin is None else str(pin.version),
             "columns": sorted(self.columns.get(node.var, ())),
             "filter": " and ".join(_conjunct(each) for each in node.conjuncts) or None,
-            "access": _access(node),
+            "access": self.searches.access(node, ranked),
             "rows": self.snapshot.row_count(entity.id),
             "estimate": round(expected, 2),
-            **self.ranked.get(node.var, {}),
+            **ranked,
         }
         return Node("Scan", detail, measured=measured)
 
@@ -118,7 +121,7 @@ class _Physical:
             "alternatives": self._alternatives(step, mode),
             "frontier_estimate": round(frontier, 2),
             "estimate": round(step.expected, 2),
-            **self.ranked.get(step.node.var, {}),
+            **self.searches.ranked(step.node.var, step.node.type_name, step.expected),
         }
         hopped, whole = place_of(step, "hop"), place_of(step, "step")
         measured = Measured(hopped if step.node.conjuncts else whole, (whole,), hopped)
@@ -148,13 +151,6 @@ class _Physical:
             pin = self.snapshot.pin(catalog.edges[member.edge_type].id)
             versions[member.edge_type] = None if pin is None else str(pin.version)
         return {**hop_detail(hop, from_left=from_left), "versions": versions}
-
-
-def _access(node: NodeTests) -> str:
-    """How the nodes are found: those that a text index names are found in one that is made in memory."""
-    if node.lookup is not None:
-        return "id_lookup"
-    return "scratch_index" if any(isinstance(each, TextSearch) for each in node.filters) else "full"
 
 
 def _kept(conjuncts: Sequence[Expr], root: Node | None, measured: Measured) -> Node:

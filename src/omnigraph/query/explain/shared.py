@@ -8,12 +8,10 @@ from typing import Any
 from omnigraph.lang.query.typed import (
     Aggregate,
     Block,
-    Bm25,
     Constant,
     Fused,
     Hop,
     HopMember,
-    Nearest,
     OrderKey,
     Param,
     ReadQuery,
@@ -22,7 +20,6 @@ from omnigraph.lang.query.typed_text import typed_text
 from omnigraph.query.explain.nodes import Measured, Node
 from omnigraph.query.measures import Part, place_of, tail_place
 from omnigraph.query.plan import shown_ties
-from omnigraph.query.search.ranks import ranked_property
 
 _TURNED = {"out": "in", "in": "out", "both": "both"}
 
@@ -90,27 +87,6 @@ def _fused_node(query: ReadQuery, rank: Fused, root: Node) -> Node:
     k = rank.k.value if isinstance(rank.k, Constant) else typed_text(rank.k)
     arms = [typed_text(rank.first), typed_text(rank.second)]
     return Node("RankFuse", {"arms": arms, "k": k, "limit": _number(query.limit)}, (root,), _stage("rank"))
-
-
-def ranked_details(query: ReadQuery) -> dict[str, dict[str, Any]]:
-    """What is asked of the node that a query ranks, by variable: one rank, or the arms of a fused one. Every rank is of all
-    nodes that the match block leaves (`fetch` null), and none is asked of an index yet.
-    """
-    rank = query.order[0].expr if query.order else None
-    match rank:
-        case Nearest() | Bm25():
-            return {ranked_property(rank).var: {"ranked": _ranked(rank)}}
-        case Fused():
-            arms = [_ranked(arm) for arm in (rank.first, rank.second)]
-            return {ranked_property(rank.first).var: {"ranked": arms}}
-        case _:
-            return {}
-
-
-def _ranked(rank: Nearest | Bm25) -> dict[str, Any]:
-    kind = "nearest" if isinstance(rank, Nearest) else "bm25"
-    query = typed_text(rank.query)
-    return {"kind": kind, "property": ranked_property(rank).name, "query": query, "fetch": None, "nprobes": None}
 
 
 def _number(limit: int | Param | None) -> int | str | None:

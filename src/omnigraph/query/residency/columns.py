@@ -26,6 +26,7 @@ _FEW_ROWS_MAX = 64
 _FEW_SHARE = 64  # few are at most one row in so many
 _ROWS_A_LOOK = 65_536  # so many rows of a column are read in about the time of one look-up
 _LOOKS_LEAST = 4
+_REMEMBERED_MAX = 8
 
 
 class AddressBlock:
@@ -144,6 +145,7 @@ class Columns:
         self._looks: dict[str, int] = {} if looks is None else looks  # shared with the versions before and after
         self._derived: dict[tuple[str, str], tuple[pa.Array, Derived]] = {}
         self._derived_of_tail: dict[tuple[str, str], Derived] = {}
+        self._remembered: dict[tuple[object, ...], Derived] = {}  # least recently asked for first
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
@@ -175,6 +177,12 @@ class Columns:
         self.load([field])
         return self.get(field.name).take(rows)
 
+    def peek(self, field: pa.Field, rows: np.ndarray) -> pa.Array:
+        """The values of one column at these rows, all of them live, without making it resident. Raises StorageFailure."""
+        if field.name in self._held or self.source is None:
+            return self.values(field, rows)
+        return one_array(self.source.take(self.space.addresses(rows), [field]).column(field.name))
+
     def _is_few(self, count: int) -> bool:
         return count <= min(_FEW_ROWS_MAX, len(self.space) // _FEW_SHARE)
 
@@ -205,6 +213,21 @@ class Columns:
                 of_tail = self._derived_of_tail[key] = make(column.tail)
                 growth.note()
         return cast(_D, of_base[1]), cast(_D, of_tail)
+
+    def remembered(self, what: tuple[object, ...], find: Callable[[], _D]) -> _D:
+        """What `find` found for this version, kept until a few others were asked for. Raises what it raises."""
+        with self._lock:
+            found = self._remembered.pop(what, None)
+            if found is not None:
+                self._remembered[what] = found
+                return cast(_D, found)
+        made = find()
+        with self._lock:
+            self._remembered[what] = made
+            while len(self._remembered) > _REMEMBERED_MAX:
+                self._remembered.pop(next(iter(self._remembered)))
+        growth.note()
+        return made
 
     def _read(self, fields: Sequence[pa.Field]) -> dict[str, Column]:
         size, base = len(self.space), len(self.space.base)
@@ -254,6 +277,7 @@ class Columns:
         for each in (
             *(of_base for _, of_base in self._derived.copy().values()),
             *self._derived_of_tail.copy().values(),
+            *self._remembered.copy().values(),
         ):
             yield id(each), each.nbytes
 

@@ -6,7 +6,7 @@ current is for the caller to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,3 +69,17 @@ def postings(texts: pa.Array, analyzer: Mapping[str, Any]) -> Postings:
         int(np.count_nonzero(lengths)),
         int(lengths.sum()),
     )
+
+
+def close_words(words: Sequence[str], vocabulary: list[str], edits: int) -> list[str]:
+    """The words of a vocabulary within so many edits of one of these: Levenshtein, code point by code point."""
+    if edits == 0:
+        return list(words)
+    from rapidfuzz.distance import Levenshtein  # not before somebody asks for it
+    from rapidfuzz.process import cdist
+
+    near = np.zeros(len(vocabulary), bool)
+    for word in words:
+        row = cdist([word], vocabulary, scorer=Levenshtein.distance, score_cutoff=edits, dtype=np.uint8)
+        near |= row[0] <= edits
+    return [vocabulary[at] for at in np.flatnonzero(near)]

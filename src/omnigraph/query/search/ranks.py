@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.lang.query.typed import Bm25, Fused, Nearest, PropertyRef, Rank
 from omnigraph.lang.schema.catalog import NodeType
@@ -13,6 +14,7 @@ from omnigraph.query.codes import distinct
 from omnigraph.query.expressions import Scope, constant_value
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.rowcolumns import field_of
+from omnigraph.query.search.stored import stored_text
 from omnigraph.query.search.text import term_index
 from omnigraph.query.search.vectors import nearest_rows
 from omnigraph.tables.analysis import TERMS, tokens
@@ -61,7 +63,7 @@ class Ranking:
     def _nearest(self, rank: Nearest, asked: np.ndarray) -> Scores:
         rows = self.nodes.rows_of(np.flatnonzero(asked).astype(np.int32))
         field = field_of(self.entity, rank.vector.name)
-        rows, distances = nearest_rows(self.nodes, field, rows, self._vector(rank), self.limit)
+        rows, distances = nearest_rows(self.nodes, field, rows, self._vector(rank), self.limit, self.scope.probes)
         return Scores(self.nodes.vertices_of(rows), distances)
 
     def _vector(self, rank: Nearest) -> np.ndarray:
@@ -71,11 +73,19 @@ class Ranking:
         return np.array(given, np.float32)
 
     def _bm25(self, rank: Bm25, asked: np.ndarray) -> Scores:
-        index = term_index(self.nodes, field_of(self.entity, rank.text.name), self.scope.scratch_rows)
-        rows, scores = index.relevance(tokens(cast(str, constant_value(rank.query, self.scope)), TERMS))
+        rows, scores = self._relevance(
+            field_of(self.entity, rank.text.name), cast(str, constant_value(rank.query, self.scope))
+        )
         found = self.nodes.vertices_of(rows)
         wanted = asked[found]
         return Scores(found[wanted], scores[wanted])
+
+    def _relevance(self, field: pa.Field, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that hold a term of the text, and their scores."""
+        if len(self.nodes) <= self.scope.scratch_rows:
+            return term_index(self.nodes, field).relevance(tokens(text, TERMS))
+        found = stored_text(self.nodes, field, self.scope.scratch_rows).holding(text)
+        return found.rows, found.scores
 
     def _fused(self, rank: Fused, asked: np.ndarray) -> Scores:
         k = int(cast(int, constant_value(rank.k, self.scope)))

@@ -1,4 +1,5 @@
-"""Full text over one property of the nodes of a version: which rows hold words, and how relevant they are.
+"""Full text over one property of the nodes of a version, by an index in memory: which rows hold words, and how relevant
+they are. What is searched over more rows than that is made for: `stored`.
 
 Rows are numbers of the version's row space, as everywhere in this room. What is computed is exact for the rows that the
 version has, whenever they came (languages.md 12.3).
@@ -14,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import FullTextRebuildRequired
 from omnigraph.query.residency.nodes import NodeRows
-from omnigraph.query.search.postings import Postings, postings
+from omnigraph.query.search.postings import Postings, close_words, postings
 from omnigraph.tables.analysis import TERMS, WORDS
 
 Part = Literal["base", "tail"]
@@ -25,24 +25,19 @@ _B = 0.75
 _DENSE_SHARE = 8  # more than one row in so many: sums by row number beat a sort
 
 
-def term_index(nodes: NodeRows, field: pa.Field, rows_most: int) -> TextIndex:
-    """The terms of a resident text column, indexed. Raises FullTextRebuildRequired for more rows than `rows_most`;
-    StorageFailure if the column has to be read and can't be.
+def term_index(nodes: NodeRows, field: pa.Field) -> TextIndex:
+    """The terms of a resident text column, indexed in memory. Raises StorageFailure if the column has to be read and can't
+    be.
     """
-    return _index(nodes, field, rows_most, "terms", TERMS)
+    return _index(nodes, field, "terms", TERMS)
 
 
-def word_index(nodes: NodeRows, field: pa.Field, rows_most: int) -> TextIndex:
+def word_index(nodes: NodeRows, field: pa.Field) -> TextIndex:
     """The same of its words."""
-    return _index(nodes, field, rows_most, "words", WORDS)
+    return _index(nodes, field, "words", WORDS)
 
 
-def _index(nodes: NodeRows, field: pa.Field, rows_most: int, kind: str, analyzer: Mapping[str, Any]) -> TextIndex:
-    if len(nodes) > rows_most:
-        raise FullTextRebuildRequired(
-            f"A full-text index over {len(nodes):,} rows would have to be made for this query, and fts_scratch_rows"
-            f" allows {rows_most:,}."
-        )
+def _index(nodes: NodeRows, field: pa.Field, kind: str, analyzer: Mapping[str, Any]) -> TextIndex:
     base, tail = nodes.columns.derived(field, kind, lambda texts: postings(texts, analyzer))
     return TextIndex(nodes, base, tail)
 
@@ -66,7 +61,7 @@ class TextIndex:
 
     def near(self, words: Sequence[str], edits: int, parts: Sequence[Part]) -> np.ndarray:
         """Rows of these parts with a word within so many edits of one of these, ascending; dead ones among them."""
-        return self._rows(parts, lambda part: part.holding(_close(words, list(part.numbers), edits)))
+        return self._rows(parts, lambda part: part.holding(close_words(words, list(part.numbers), edits)))
 
     def _rows(self, parts: Sequence[Part], find: Callable[[Postings], np.ndarray]) -> np.ndarray:
         asked = [self.parts[name] for name in parts]
@@ -123,17 +118,3 @@ def _summed(rows: np.ndarray, weights: np.ndarray, size: int) -> tuple[np.ndarra
         return distinct, sums[distinct].astype(np.float32)
     distinct, place = np.unique(rows, return_inverse=True)
     return distinct, np.bincount(place, weights, minlength=len(distinct)).astype(np.float32)
-
-
-def _close(words: Sequence[str], vocabulary: list[str], edits: int) -> list[str]:
-    """The words of a vocabulary within so many edits of one of these: Levenshtein, code point by code point."""
-    if edits == 0:
-        return list(words)
-    from rapidfuzz.distance import Levenshtein  # not before somebody asks for it
-    from rapidfuzz.process import cdist
-
-    near = np.zeros(len(vocabulary), bool)
-    for word in words:
-        row = cdist([word], vocabulary, scorer=Levenshtein.distance, score_cutoff=edits, dtype=np.uint8)
-        near |= row[0] <= edits
-    return [vocabulary[at] for at in np.flatnonzero(near)]

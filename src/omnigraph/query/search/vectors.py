@@ -1,4 +1,9 @@
-"""Squared L2 distances of the vectors of rows to one vector, in 32-bit floats, exactly (languages.md 12.2)."""
+"""Squared L2 distances of the vectors of rows to one vector, in 32-bit floats, exactly (languages.md 12.2).
+
+An index, where one is built, only says which rows to look at: it is asked for more than are wanted, those that were not
+asked of fall out, and more are fetched until enough are left, or until every row may as well be compared. What is found is
+scored from its vectors like anything else.
+"""
 
 from __future__ import annotations
 
@@ -33,25 +38,93 @@ def matrix(column: pa.Array) -> Matrix:
     return Matrix(numbers, column.is_valid().to_numpy(zero_copy_only=False), np.einsum("ij,ij->i", numbers, numbers))
 
 
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """When an index is asked. `numbers`: so many of the rows asked of are compared in no time. `rows_left`: fetching more
+    than one row in so many is no better than to compare all. `surplus`: so many more rows are fetched than are expected to
+    be enough.
+    """
+
+    numbers: int = 1 << 22
+    rows_left: int = 4
+    surplus: int = 16
+
+
+EFFORT = Effort()
+
+
 def nearest_rows(
-    nodes: NodeRows, field: pa.Field, rows: np.ndarray, query: np.ndarray, wanted: int | None
+    nodes: NodeRows,
+    field: pa.Field,
+    rows: np.ndarray,
+    query: np.ndarray,
+    wanted: int | None,
+    probes: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Those of the rows (live, each once) that have a vector, and their distances; with `wanted` at least the so many
-    nearest, those that tie with the last included. Raises StorageFailure if the column has to be read and can't be.
+    nearest, those that tie with the last included. With `probes` an index is asked if one is built, and may miss some of
+    these, but finds as many; 0: it looks everywhere. Raises StorageFailure if the column has to be read and can't be.
     """
+    if wanted and probes is not None:
+        found = _candidates(nodes, field, rows, query, wanted, probes)
+        if found is not None:
+            return found, _apart(nodes.columns.peek(field, found), query)
     base, tail = nodes.columns.derived(field, "vectors", matrix)
     size = len(nodes.columns.space.base)
     late = rows >= size
-    found: list[np.ndarray] = []
+    found_rows: list[np.ndarray] = []
     distances: list[np.ndarray] = []
     for part, first, asked in ((base, 0, rows[~late]), (tail, size, rows[late])):
         at = asked - first
         at = at[part.valid[at]]
         if wanted is not None and len(at) > max(wanted, 1) and at.size * len(query) > _AT_ONCE:
             at = _contenders(part, at, query, wanted)
-        found.append(at + first)
+        found_rows.append(at + first)
         distances.append(_distances(part.values, at, query))
-    return np.concatenate(found), np.concatenate(distances)
+    return np.concatenate(found_rows), np.concatenate(distances)
+
+
+def uses_index(nodes: int, asked: int, dimension: int, wanted: int) -> bool:
+    """Whether an index, if there is one, is asked for so many nearest of these rows of a table of so many."""
+    if asked * dimension <= EFFORT.numbers:
+        return False
+    return first_fetch(nodes, asked, wanted) * EFFORT.rows_left <= nodes
+
+
+def first_fetch(nodes: int, asked: int, wanted: int) -> int:
+    """How many rows are fetched so that the wanted number of those asked of is among them, if these lie anywhere."""
+    return -(-wanted * nodes // asked) + EFFORT.surplus
+
+
+def _candidates(
+    nodes: NodeRows, field: pa.Field, rows: np.ndarray, query: np.ndarray, wanted: int, probes: int
+) -> np.ndarray | None:
+    """Rows that an index finds, the wanted number and those that tie with the last of them, or more; None where every row
+    has to be compared.
+    """
+    source = nodes.columns.source
+    if source is None or not uses_index(len(nodes), len(rows), len(query), wanted):
+        return None
+    if not source.search_indexes.usable(field.name, "vector"):
+        return None
+    asked = np.zeros(len(nodes.columns.space), bool)
+    asked[rows] = True
+    count = first_fetch(len(nodes), len(rows), wanted)
+    while count * EFFORT.rows_left <= len(nodes):
+        addresses, distances = source.search_indexes.nearest(field.name, query, count, probes)
+        found = nodes.columns.space.find(addresses)
+        inside = asked[found]
+        if np.count_nonzero(inside) >= wanted and distances[-1] > distances[inside][wanted - 1]:
+            return found[inside]
+        if len(addresses) < count and probes:
+            probes = 0  # the partitions that were looked at hold no more
+        else:
+            count *= 4
+    return None
+
+
+def _apart(vectors: pa.Array, query: np.ndarray) -> np.ndarray:
+    return _distances(matrix(vectors).values, np.arange(len(vectors)), query)
 
 
 def _distances(values: np.ndarray, at: np.ndarray, query: np.ndarray) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Upkeep: what changes how a graph is stored and nothing of what it holds."""
