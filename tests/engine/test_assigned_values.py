@@ -199,3 +199,11 @@ def test_a_message_shows_the_bounds_of_a_range_as_the_schema_spells_them(tmp_pat
     with pytest.raises(ConstraintViolation) as caught:
         graph.load([{"type": "N", "data": {"k": "b", "x": 0.8}}], mode="append")
     assert caught.value.message == "line 1: N.x: 0.8 lies outside @range(x, 0.1..0.7)"
+
+
+def test_what_an_insert_cant_hold_is_told_with_the_id_of_the_node(graph: Graph) -> None:
+    error = refused(graph, 'insert Buoy { e: $e, code: "a" }', "$e: String", e="blue")
+    assert (error.details["code"], error.details["entity_id"]) == ("W002", "a")
+    assert error.message == 'Buoy.e of "a": "blue" is none of green, red'
+    assert refused(graph, 'insert Buoy { code: "b", i: [$i] }', "$i: I64", i=2**40).details["entity_id"] == "b"
+    assert refused(graph, "update Buoy set { e: $e } where true", "$e: String", e="blue").details["entity_id"] is None

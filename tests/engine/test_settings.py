@@ -211,3 +211,18 @@ def test_show_takes_no_company(uri: str) -> None:
 def test_settings_lines_alone_are_no_query(uri: str) -> None:
     with pytest.raises(InvalidQuery, match="Q004"):
         omnigraph.open(uri).query("set max_result_rows = 3;")
+
+
+def test_the_memory_of_a_query_is_for_the_environment_to_say(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_QUERY_MEMORY_BYTES", "100")
+    graph = omnigraph.open(uri)
+    with pytest.raises(LimitExceeded, match="OMNIGRAPH_QUERY_MEMORY_BYTES") as caught:
+        graph.query(CROSS)
+    assert (caught.value.limit, caught.value.resource) == (100, "query_memory")
+    with pytest.raises(InvalidRequest, match="There is no setting 'memory_bytes'"):
+        graph.query(CROSS, settings={"memory_bytes": 1_000})
+    for bad in ("0", "many", "-1"):
+        monkeypatch.setenv("OMNIGRAPH_QUERY_MEMORY_BYTES", bad)
+        with pytest.raises(InvalidRequest, match="OMNIGRAPH_QUERY_MEMORY_BYTES") as refused:
+            omnigraph.open(uri)
+        assert refused.value.code == "invalid_setting"

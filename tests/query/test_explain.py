@@ -245,3 +245,17 @@ def test_vectors_are_ranked_by_an_index_if_one_is_built_and_it_pays(
         "exact_nearest": "off",
         "ann_nprobes": 20,
     }
+
+
+@pytest.mark.parametrize(
+    ("hop", "settings", "mode"),
+    [("follows", {}, "indexed"), ("follows{1,2}", {}, "indexed"), ("follows{1,2}", {"traversal": "matrix"}, "matrix")],
+)
+def test_a_hop_between_two_that_are_there_says_how_it_is_walked(
+    harbour_graph: MemoryGraph, hop: str, settings: Any, mode: str
+) -> None:
+    text = f"query q() {{ match {{ $v: Vessel {{ imo: 1 }}  $v callsAt $p  $w callsAt $p  $v {hop} $w }} return {{ $w }} }}"
+    found = nodes(explained(harbour_graph, text, settings=QuerySettings(**settings)), "physical")
+    (closing,) = [detail for _, kind, detail in found if kind == "Expand" and detail.get("closes")]
+    assert closing["mode"] == mode
+    assert {"src", "dst", "edges", "hops", "alternatives", "frontier_estimate", "versions"} <= closing.keys()

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from omnigraph.errors import LimitExceeded, QueryTimeout
 from omnigraph.lang.query.check import check
 from omnigraph.lang.query.typed import ReadQuery
 from omnigraph.query.limits import QuerySettings
+from omnigraph.query.measures import Measures
 from omnigraph.query.output import QueryOutput
+from omnigraph.query.relational.duck import DuckTail
+from omnigraph.query.relational.kernels import KernelTail
+from omnigraph.query.relational.tail import SortKey
 from omnigraph.query.run import run_read
+from query.conftest import NOW
 from support.memory_graphs import MemoryGraph
 
 Ask = Callable[..., QueryOutput]
@@ -102,3 +109,70 @@ def test_a_query_that_runs_too_long_stops_between_its_steps(harbour_graph: Memor
     assert failure.value.resource == "query_timeout_ms"
     assert failure.value.limit == 100
     assert failure.value.code == "query_timeout"
+
+
+@pytest.mark.parametrize("hop", ["$b follows $c", "$b follows{1,2} $c", "$b follows{2,3} $c", "$b $e:follows $c"])
+def test_what_is_only_counted_is_as_much_work_as_what_is_looked_at(harbour_graph: MemoryGraph, hop: str) -> None:
+    def work(counted: str) -> int:
+        text = f"query q() {{ match {{ $a follows $b  {hop} }} return {{ count({counted}) as n }} }}"
+        query = check(text, harbour_graph.catalog)[0]
+        assert isinstance(query, ReadQuery)
+        measures = Measures(lambda: 0.0)
+        run_read(query, harbour_graph.snapshot(), {}, now=NOW, watch=measures)
+        return sum(each.examined for each in measures.of.values())
+
+    assert work("$c") == work("$c.title") > 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "match { $a follows $b } return { $a.title }",
+        "match { $a $e:follows $b } return { $a.title }",
+        "match { $a follows{1,2} $b } return { $b.title }",
+        "match { $a follows{1,2} $b } return { $a.title, count($b) as n }",
+        "match { $a follows $b } return { $a.title, count($b) as n }",
+        "match { $a: Vessel  $b: Vessel } return { $a.title }",
+    ],
+)
+@pytest.mark.parametrize("traversal", ["indexed", "matrix", "auto"])
+def test_a_step_that_would_make_too_much_at_once_is_refused_before_it_does(
+    ask: Ask, harbour_graph: MemoryGraph, body: str, traversal: Any
+) -> None:
+    with pytest.raises(LimitExceeded, match="OMNIGRAPH_QUERY_MEMORY_BYTES") as failure:
+        ask(harbour_graph, body, QuerySettings(traversal=traversal, memory_bytes=60))
+    assert failure.value.details["resource"] == "query_memory"
+    assert failure.value.actual > failure.value.limit == 60
+    assert len(ask(harbour_graph, body, QuerySettings(traversal=traversal, memory_bytes=600)).table) > 2
+
+
+class NoMemory(KernelTail):
+    def order(self, rows: int, keys: Sequence[SortKey], limit: int | None) -> np.ndarray:
+        raise MemoryError
+
+
+def test_a_query_for_which_there_is_no_memory_says_so(harbour_graph: MemoryGraph) -> None:
+    query = check("query q() { match { $v: Vessel } return { $v.title } order { $v.title } }", harbour_graph.catalog)[0]
+    assert isinstance(query, ReadQuery)
+    with pytest.raises(LimitExceeded, match="no memory left") as failure:
+        run_read(query, harbour_graph.snapshot(), {}, now=NOW, tail=NoMemory())
+    assert failure.value.details["resource"] == "query_memory"
+
+
+def test_what_fits_neither_in_memory_nor_beside_it_is_no_error_of_the_library() -> None:
+    tail = DuckTail(memory_limit="2MB", threads=1)
+    try:
+        keys = [pa.array(np.arange(400_000)), pa.array([str(n) * 9 for n in range(400_000)])]
+        with pytest.raises(MemoryError):
+            tail.groups(keys)
+    finally:
+        tail.close()
+
+
+def test_too_many_rows_are_refused_before_they_are_put_in_order(harbour_graph: MemoryGraph) -> None:
+    query = check("query q() { match { $v: Vessel } return { $v.title } order { $v.title } }", harbour_graph.catalog)[0]
+    assert isinstance(query, ReadQuery)
+    settings = QuerySettings(max_result_rows=2)
+    with pytest.raises(LimitExceeded) as failure:
+        run_read(query, harbour_graph.snapshot(), {}, now=NOW, settings=settings, tail=NoMemory())
+    assert failure.value.details["resource"] == "max_result_rows"

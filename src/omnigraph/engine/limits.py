@@ -30,10 +30,10 @@ class LoadLimits:
         """Raises InvalidRequest (`invalid_setting`) naming the variable that holds no positive number."""
         variables = os.environ if environ is None else environ
         return cls(
-            line_bytes=_positive(variables, "OMNIGRAPH_LOAD_LINE_BYTES", 32 * _MIB),
-            write_entities=_positive(variables, "OMNIGRAPH_WRITE_ENTITIES", 1_000_000),
-            write_bytes=_positive(variables, "OMNIGRAPH_WRITE_BYTES", 512 * _MIB),
-            expanded_bytes=_positive(variables, "OMNIGRAPH_LOAD_EXPANDED_BYTES", 16 * 1024 * _MIB),
+            line_bytes=positive_number(variables, "OMNIGRAPH_LOAD_LINE_BYTES", 32 * _MIB),
+            write_entities=positive_number(variables, "OMNIGRAPH_WRITE_ENTITIES", 1_000_000),
+            write_bytes=positive_number(variables, "OMNIGRAPH_WRITE_BYTES", 512 * _MIB),
+            expanded_bytes=positive_number(variables, "OMNIGRAPH_LOAD_EXPANDED_BYTES", 16 * 1024 * _MIB),
         )
 
     def without_ceilings(self) -> LoadLimits:
@@ -84,7 +84,7 @@ def too_many_bytes(entity: EntityType | None, limit: int, actual: int) -> LimitE
     )
 
 
-def _positive(environ: Mapping[str, str], name: str, default: int) -> int:
+def positive_number(environ: Mapping[str, str], name: str, default: int) -> int:
     text = environ.get(name, "")
     if not text:
         return default

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
+from omnigraph.engine.limits import positive_number
 from omnigraph.errors import InvalidRequest
 from omnigraph.lang.diagnostics import SourceText
 from omnigraph.lang.query.faults import invalid_query
 from omnigraph.lang.query.settings import AVAILABLE, SETTINGS, Setting, out_of_reach
 from omnigraph.lang.query.syntax import SettingLine
-from omnigraph.query.limits import QuerySettings, Traversal, variable_of
+from omnigraph.query.limits import MEMORY_VARIABLE, QUERY_MEMORY_BYTES, QuerySettings, Traversal, variable_of
 
 Origin = Literal["default", "env", "request", "file"]
 
@@ -29,7 +30,7 @@ _LIMITS = ("traversal_work_limit", "query_timeout_ms", "max_result_rows")
 _NUMBERS = (*_LIMITS, "ann_nprobes", "fts_scratch_rows")
 _DIGITS_MAX = 19
 
-SETTING_VARIABLES: tuple[str, ...] = tuple(variable_of(name) for name in AVAILABLE)
+SETTING_VARIABLES: tuple[str, ...] = (*(variable_of(name) for name in AVAILABLE), MEMORY_VARIABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,15 @@ class RequestSettings:
     """What a read depends on, and how its integers are spelled in JSON. `origins`: where what is no default came from.
 
     `process`: those that `reset` goes back to; None for the process's own. `capped`: they are of someone else than the
-    process, who may lower limits and not raise them, and sets nothing of scope `process`.
+    process, who may lower limits and not raise them, and sets nothing of scope `process`. `memory_bytes`: what one step of a
+    query may make at once; no setting, but the environment's to say.
     """
 
     values: Mapping[str, int | str] = field(default_factory=lambda: dict(_DEFAULTS))
     origins: Mapping[str, Origin] = field(default_factory=dict[str, Origin])
     process: RequestSettings | None = None
     capped: bool = False
+    memory_bytes: int = QUERY_MEMORY_BYTES
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> RequestSettings:
@@ -70,7 +73,7 @@ class RequestSettings:
                 except InvalidRequest as refused:
                     raise _invalid(f"{variable_of(name)}: {refused.message}") from None
                 origins[name] = "env"
-        return cls(values, origins)
+        return cls(values, origins, memory_bytes=positive_number(variables, MEMORY_VARIABLE, QUERY_MEMORY_BYTES))
 
     @property
     def query(self) -> QuerySettings:
@@ -79,6 +82,7 @@ class RequestSettings:
             traversal=cast("Traversal", self.values["traversal"]),
             fixed=frozenset(name for name in _LIMITS if self._is_at_cap(name)),
             exact_nearest=self.values["exact_nearest"] == _SWITCH[True],
+            memory_bytes=self.memory_bytes,
             **{name: cast("int", self.values[name]) for name in _NUMBERS},
         )
 
@@ -163,7 +167,7 @@ def request_settings(
     Raises InvalidRequest (`invalid_setting`) naming an unknown setting or what a value may be.
     """
     process = defaults or RequestSettings()
-    begun = RequestSettings(process.values, process.origins, process, capped)
+    begun = RequestSettings(process.values, process.origins, process, capped, process.memory_bytes)
     return begun.having(given or {}, "request")
 
 

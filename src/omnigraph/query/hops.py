@@ -28,6 +28,7 @@ ROWS_AT_MOST: dict[Traversal, float] = {"auto": 1_500, "indexed": math.inf, "mat
 _THREADED_STEPS = 2_000_000
 _REPEATS = 4  # so many questions an edge row of the nodes they are about: finding all rows once costs less
 _SEARCHES_AT_ONCE = 8_192
+_STEP_NUMBERS = 3  # whence, whither, over which row
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Pairs:
 
 def crossings(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) -> Crossing:
     """Every edge row at every vertex, parallel edges apart."""
-    _charge(legs, vertices, spending)
+    spending.make(_charge(legs, vertices, spending), _STEP_NUMBERS)
     found = [(leg, _steps(leg, vertices)) for leg in legs]
     if not found:
         none = np.empty(0, np.int64)
@@ -94,7 +95,7 @@ def joined(legs: Sequence[Leg], vertices: np.ndarray, others: np.ndarray, spendi
 
 def neighbours(legs: Sequence[Leg], vertices: np.ndarray, spending: Spending) -> Pairs:
     """The distinct vertices one step away from each vertex. Repeated vertices are answered each for itself."""
-    _charge(legs, vertices, spending)
+    spending.make(_charge(legs, vertices, spending), _STEP_NUMBERS)
     found = [leg.adjacency.steps(vertices) for leg in legs]
     if len(found) == 1 and not legs[0].adjacency.has_parallels:
         return Pairs(found[0].index, found[0].neighbours)
@@ -112,6 +113,7 @@ def meeting(back: Sequence[Leg], vertices: np.ndarray, targets: np.ndarray, spen
     order = np.argsort(met.neighbours, kind="stable")
     begins, counts = _runs(met.neighbours[order], vertices)
     spending.examine(int(counts.sum()))
+    spending.make(int(counts.sum()), _STEP_NUMBERS)
     at = order[ranges(begins, counts)]
     return Crossing(
         np.repeat(np.arange(len(vertices)), counts),
@@ -136,8 +138,12 @@ def _runs(ordered: np.ndarray, vertices: np.ndarray) -> tuple[np.ndarray, np.nda
 def within(legs: Sequence[Leg], vertices: np.ndarray, low: int, high: int, width: int, spending: Spending) -> Pairs:
     """The pairs with low ≤ dist ≤ high. `width`: the number of vertices there are. Vertices are distinct."""
     found = [Pairs(np.empty(0, np.int64), np.empty(0, np.int32))]
+    rows = 0
     for begin, search in _searches(legs, vertices, low, high, width, spending):
-        for pairs in (_pairs_of(level) for level in search.run()):
+        for level in search.run():
+            rows += len(level) if isinstance(level, np.ndarray) else level.nvals
+            spending.make(rows, 2)
+            pairs = _pairs_of(level)
             found.append(Pairs(pairs.index + begin, pairs.neighbours))
     return Pairs(np.concatenate([p.index for p in found]), np.concatenate([p.neighbours for p in found]))
 

@@ -13,6 +13,10 @@ from omnigraph.errors import LimitExceeded, QueryTimeout
 
 Traversal = Literal["auto", "indexed", "matrix"]
 FTS_SCRATCH_ROWS = 200_000
+QUERY_MEMORY_BYTES = 1 << 30
+MEMORY_VARIABLE = "OMNIGRAPH_QUERY_MEMORY_BYTES"
+
+_NUMBER_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class QuerySettings:
     difference to an answer: `ann_nprobes` (0: no cap) and `exact_nearest` to which rows an indexed `nearest` finds,
     `fts_scratch_rows` to whether a full-text index that is yet to be built is done without.
 
-    `fixed`: limits that no request can raise, only the environment of the process.
+    `memory_bytes`: what one step of a query may make at once; the process's own to say. `fixed`: limits that no request can raise, only the environment of the process.
     """
 
     traversal: Traversal = "auto"
@@ -31,6 +35,7 @@ class QuerySettings:
     ann_nprobes: int = 20
     exact_nearest: bool = False
     fts_scratch_rows: int = FTS_SCRATCH_ROWS
+    memory_bytes: int = QUERY_MEMORY_BYTES
     fixed: frozenset[str] = frozenset()
 
     @property
@@ -79,6 +84,18 @@ class Spending:
             )
         self.check_time()
 
+    def make(self, rows: int, numbers: int) -> None:
+        """Count what a step is about to make: so many rows of so many numbers, and a place for each. Raises LimitExceeded
+        (`query_memory`) before it is made.
+        """
+        limit, needed = self.settings.memory_bytes, rows * (numbers + 1) * _NUMBER_BYTES
+        if needed > limit:
+            raise out_of_memory(
+                f"the query would make {rows:,} rows at once, of {needed:,} bytes, and may take {limit:,}",
+                limit,
+                needed,
+            )
+
     def check_time(self) -> None:
         """Raises QueryTimeout if the query has run for longer than it may."""
         if self._seconds is None:
@@ -104,3 +121,13 @@ class Spending:
                 limit=limit,
                 actual=rows,
             )
+
+
+def out_of_memory(what: str, limit: int, actual: int) -> LimitExceeded:
+    """The refusal of a query that needs more memory than it may take, or than there is."""
+    return LimitExceeded(
+        f"{what}: bind an end more closely, lower the hop bounds, or have {MEMORY_VARIABLE} raised where the graph is opened",
+        resource="query_memory",
+        limit=limit,
+        actual=actual,
+    )

@@ -158,6 +158,7 @@ def _started(matching: Matching, step: Start, bindings: Bindings) -> Bindings:
     matching.watch.passed(at, len(candidates))
     if bindings.length != 1:
         matching.spending.examine(bindings.length * len(candidates))
+        matching.spending.make(bindings.length * len(candidates), bindings.width + 1)
     return bindings.crossed(node.var, candidates)
 
 
@@ -193,6 +194,7 @@ def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     back = None if far is None else _way_back(matching, step, far, _degrees(legs, vertices))
     if hop.edge_var is None and back is None:
         pairs = _hop_pairs(matching, hop, legs, vertices)
+        matching.spending.make(len(pairs.index), bindings.width + 1)
         grown = bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
     else:
         if far is not None and back is not None:
@@ -275,13 +277,19 @@ def _counted(matching: Matching, step: Expand, bindings: Bindings, needed: Set[s
     if hop.high > 1:
         sources, place = np.unique(vertices, return_inverse=True)
         width = _width(matching, hop)
-        of_sources = hops.counted_within(legs, sources, hop.low, hop.high, width, matching.spending)
-        return bindings.keeping(needed).repeated(of_sources[place])
+        counts = hops.counted_within(legs, sources, hop.low, hop.high, width, matching.spending)[place]
+        return _repeated(matching, bindings.keeping(needed), counts)
     if len(legs) != 1 or (hop.edge_var is None and legs[0].adjacency.has_parallels):
         return None  # pairs would be counted twice
-    counts = legs[0].adjacency.degrees(vertices)
-    matching.spending.examine(int(counts.sum()))
-    return bindings.keeping(needed).repeated(counts)
+    return _repeated(matching, bindings.keeping(needed), legs[0].adjacency.degrees(vertices))
+
+
+def _repeated(matching: Matching, bindings: Bindings, counts: np.ndarray) -> Bindings:
+    """Every assignment so many times, each time a row that walking would have looked at."""
+    rows = int(counts.sum())
+    matching.spending.examine(rows)
+    matching.spending.make(rows, bindings.width)
+    return bindings.repeated(counts)
 
 
 def _arrived(matching: Matching, node: NodeTests, bindings: Bindings) -> Bindings:
@@ -305,6 +313,7 @@ def _hop_pairs(matching: Matching, hop: Hop, legs: list[Leg], vertices: np.ndarr
     begins = np.cumsum(counts) - counts
     own = counts[place]
     matching.spending.examine(int(own.sum()))
+    matching.spending.make(int(own.sum()), 2)
     index = np.repeat(np.arange(len(vertices)), own)
     return hops.Pairs(index, pairs.neighbours[order[ranges(begins[place], own)]])
 

@@ -37,7 +37,7 @@ from omnigraph.query.expressions import (
     evaluated_array,
 )
 from omnigraph.query.groupkeys import group_key
-from omnigraph.query.limits import QuerySettings, Spending
+from omnigraph.query.limits import QuerySettings, Spending, out_of_memory
 from omnigraph.query.match import FIRST_PIECE, Matching, match_pattern, some_assignments
 from omnigraph.query.measures import UNWATCHED, Watch, tail_place
 from omnigraph.query.output import QueryOutput, fitted, node_objects, result_type, spelled_type
@@ -71,7 +71,7 @@ def run_read(
     planner and the relational tail choose by, `piece` how many assignments a read that takes any few begins with; no answer
     depends on them, but for which few. `embedder` makes vectors of query texts. `watch`
     is told how it goes.
-    Raises LimitExceeded (`traversal_work_limit`, `max_result_rows`), QueryTimeout, StorageFailure.
+    Raises LimitExceeded (`traversal_work`, `query_memory`, `max_result_rows`), QueryTimeout, StorageFailure.
     """
     spending = Spending(settings or QuerySettings(), None if clock is None else clock.boot_seconds)
     scope = Scope(params, now, embedder, spending.settings.fts_scratch_rows, spending.settings.probes)
@@ -87,6 +87,11 @@ def run_read(
             bindings = some_assignments(matching, query.pattern, _wanted(query), limit, piece)
         run = _Run(query, matching, limit, tail)
         table = run.aggregated(bindings) if query.aggregated else run.plain(bindings)
+    except MemoryError:
+        most = spending.settings.memory_bytes
+        raise out_of_memory(
+            f"there is no memory left for the query, which may take {most:,} bytes", most, most
+        ) from None
     finally:
         snapshot.recount()
     return QueryOutput(table, tuple(spelled_type(item.expr) for item in query.items))
@@ -167,6 +172,8 @@ class _Run:
             with self._watch.running(tail_place("rank")):
                 bindings, scores = self._ranked(rank, bindings)
             self._watch.passed(tail_place("rank"), bindings.length)
+        if self.limit is None:
+            self._spending.check_rows(bindings.length)  # before they are put in order
         with self._watch.running(tail_place("order")):
             keys = [self._sort_key(bindings, key, scores) for key in self.query.order] + self._tie_breaks(bindings)
             tail = self.tail or choose_tail(bindings.length, len(keys), self.limit)

@@ -26,6 +26,7 @@ from omnigraph.lang.query.parse import parse_file
 from omnigraph.lang.query.typed import Assignment, Delete, Insert, MutationQuery, Update
 from omnigraph.lang.schema.catalog import EdgeType, EntityType
 from omnigraph.query.expressions import Scope, constant_value
+from omnigraph.query.keys import node_id
 from omnigraph.query.snapshot import Snapshot
 from omnigraph.tables.columns import DST, ID, SRC
 
@@ -187,7 +188,7 @@ class _Writing:
         catalog = self._snapshot.catalog
         entity = (catalog.nodes if statement.kind == "node" else catalog.edges)[statement.type_name]
         working = self._working(entity)
-        row = self._values(entity, statement.assignments)
+        row = self._values(entity, statement.assignments, self._id_of(entity, statement.assignments))
         minted = None if entity.key else self._ids.mint()
         if minted is not None:
             row[ID] = minted
@@ -206,8 +207,19 @@ class _Writing:
         values = self._values(entity, statement.assignments)
         self._nodes += working.update(statement.where, self._scope, values, number)
 
-    def _values(self, entity: EntityType, assignments: Iterable[Assignment]) -> dict[str, Any]:
-        """Values by column."""
+    def _id_of(self, entity: EntityType, assignments: Iterable[Assignment]) -> str | None:
+        """The id of the node that an insert makes, where the values of its key can be one."""
+        values = {each.property: constant_value(each.value, self._scope) for each in assignments}
+        properties = [entity.property(name) for name in entity.key]
+        types = [each.type for each in properties if each is not None and each.name in values]
+        if not types or len(types) != len(entity.key):
+            return None
+        return node_id(types, [values[name] for name in entity.key])
+
+    def _values(
+        self, entity: EntityType, assignments: Iterable[Assignment], entity_id: str | None = None
+    ) -> dict[str, Any]:
+        """Values by column. `entity_id` is named where a value is refused."""
         values: dict[str, Any] = {}
         for each in assignments:
             value = constant_value(each.value, self._scope)
@@ -215,7 +227,7 @@ class _Writing:
             if isinstance(entity, EdgeType) and target is None:
                 values[SRC if each.property == "from" else DST] = value
             elif target is not None:
-                values[target.column] = assigned(entity, target, value)
+                values[target.column] = assigned(entity, target, value, entity_id)
         return values
 
     def _check_sizes(self, changes: Iterable[TypeChange]) -> None:

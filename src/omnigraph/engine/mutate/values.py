@@ -18,21 +18,25 @@ from omnigraph.lang.types import INTEGER_RANGE, Scalar
 from omnigraph.lang.values import float_text
 
 
-def assigned(entity: EntityType, target: Property, value: Any) -> Any:
-    """The value to store, as a Python value for Arrow. Raises ConstraintViolation (W002, W009), NotAvailable (Blob)."""
+def assigned(entity: EntityType, target: Property, value: Any, entity_id: str | None = None) -> Any:
+    """The value to store, as a Python value for Arrow. Raises ConstraintViolation (W002, W009) with the id, where it is
+    known; NotAvailable (Blob).
+    """
     kind = target.type
     if value is None:
         return None
     if kind.kind == "enum":
         if value not in kind.variants:
-            raise _refused(entity, target, "W002", "enum", f"{quoted(value)} is none of {', '.join(kind.variants)}")
+            raise _refused(
+                entity, target, entity_id, "W002", "enum", f"{quoted(value)} is none of {', '.join(kind.variants)}"
+            )
         return value
     if kind.kind in ("list", "vector"):
-        return [_scalar(entity, target, kind.scalar, item) for item in value]
-    return _scalar(entity, target, kind.scalar, value)
+        return [_scalar(entity, target, entity_id, kind.scalar, item) for item in value]
+    return _scalar(entity, target, entity_id, kind.scalar, value)
 
 
-def _scalar(entity: EntityType, target: Property, scalar: Scalar, value: Any) -> Any:
+def _scalar(entity: EntityType, target: Property, entity_id: str | None, scalar: Scalar, value: Any) -> Any:
     if value is None:
         return None
     if scalar is Scalar.BLOB:
@@ -40,14 +44,16 @@ def _scalar(entity: EntityType, target: Property, scalar: Scalar, value: Any) ->
     if scalar in INTEGER_RANGE:
         low, high = INTEGER_RANGE[scalar]
         if not low <= value <= high:
-            raise _refused(entity, target, "W009", "range", f"{value} is out of the range of {scalar}")
+            raise _refused(entity, target, entity_id, "W009", "range", f"{value} is out of the range of {scalar}")
         return value
     if scalar in (Scalar.F32, Scalar.F64):
         number = float(value)
         if scalar is Scalar.F32:
             number = _as_f32(number)
         if not math.isfinite(number):
-            raise _refused(entity, target, "W009", "range", f"{_number_text(value)} is out of the range of {scalar}")
+            raise _refused(
+                entity, target, entity_id, "W009", "range", f"{_number_text(value)} is out of the range of {scalar}"
+            )
         return number
     return value
 
@@ -63,12 +69,16 @@ def _as_f32(number: float) -> float:
         return math.inf
 
 
-def _refused(entity: EntityType, target: Property, code: str, constraint: Any, message: str) -> Exception:
+def _refused(
+    entity: EntityType, target: Property, entity_id: str | None, code: str, constraint: Any, message: str
+) -> Exception:
+    of = "" if entity_id is None else f" of {quoted(entity_id)}"
     return Violation(
         code=code,
         constraint=constraint,
         kind=entity.kind,
         type_name=entity.name,
-        message=f"{entity.name}.{target.name}: {message}",
+        message=f"{entity.name}.{target.name}{of}: {message}",
+        entity_id=entity_id,
         property=target.name,
     ).error()

@@ -77,7 +77,17 @@ class Stop:
 
 def fault_at(stop: Stop) -> Fault:
     """The parse error of a token that nothing legal begins with."""
-    for hint in (_missing_parameters, _operator, _null, _chain, _reserved, _negated_in, _count_star):
+    for hint in (
+        _missing_parameters,
+        _operator,
+        _null,
+        _chain,
+        _reserved,
+        _negated_in,
+        _count_star,
+        _block_inside,
+        _block_joined,
+    ):
         fault = hint(stop)
         if fault is not None:
             return fault
@@ -190,3 +200,36 @@ def _count_star(stop: Stop) -> Fault | None:
     if stop.terminal != "STAR" or stop.history[-2:] != ["FOLD", "LPAR"]:
         return None
     return Fault("Q001", "there is no `count(*)`", stop.token.span, "a variable to count, as in `count($v)`")
+
+
+_BLOCK_WORDS = ("exists", "not", "count", "sum", "avg", "min", "max")
+_A_CLAUSE = "a block to be a clause of its own"
+
+
+def _block_inside(stop: Stop) -> Fault | None:
+    """The brace of a block where only a value can stand: after `not exists`, behind a comparison, in `return`."""
+    word = stop.tokens[stop.index - 1] if stop.index else None
+    if stop.token.text != "{" or word is None or word.text not in _BLOCK_WORDS:
+        return None
+    before = stop.tokens[stop.index - 2] if stop.index > 1 else None
+    if word.text == "exists" and before is not None and before.text == "not":
+        edit = Replacement(Span(before.span.start, word.span.end), "not")
+        message = "`not exists { … }` is written `not { … }`"
+        return Fault("Q001", message, stop.token.span, "`not {`", "not", (edit,), sure=True)
+    message = f"`{word.text} {{ … }}` is a clause of the match block and no value"
+    if word.text in ("exists", "not"):
+        expected = f"{_A_CLAUSE}, not part of an expression"
+    else:
+        expected = f"{_A_CLAUSE}, its comparison after it: `{word.text} {{ … }} > 2`"
+    return Fault("Q001", message, stop.token.span, expected)
+
+
+def _block_joined(stop: Stop) -> Fault | None:
+    """`and` or `or` after a block."""
+    if stop.token.text not in ("and", "or") or stop.before() != "RBRACE" or not stop.run.takes("NOT_BLOCK"):
+        return None
+    message = f"a block can't be joined by `{stop.token.text}`"
+    if stop.token.text == "and":
+        edit = Replacement(stop.token.span, "")
+        return Fault("Q001", message, stop.token.span, "the next clause: all clauses have to hold", None, (edit,))
+    return Fault("Q001", message, stop.token.span, f"{_A_CLAUSE}: there is no `or` of blocks")

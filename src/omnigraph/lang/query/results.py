@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.query.expressions import typed_expression
-from omnigraph.lang.query.faults import Fault, listing, type_fault
+from omnigraph.lang.query.faults import Fault, Replacement, listing, type_fault
 from omnigraph.lang.query.places import Place
 from omnigraph.lang.query.printer import column_name, expression_text
 from omnigraph.lang.query.read_place import ReadPlace
@@ -70,6 +70,12 @@ def check_result(body: ReadBody, scope: Scope) -> Result:
     return Result(items, aggregated, keys, _checked_limit(body, scope))
 
 
+def _free_name(written: Sequence[Item]) -> str:
+    """A name for a column that no other one has as its alias."""
+    taken = {item.alias.text for item in written if item.alias is not None}
+    return next(name for n in range(1, len(taken) + 2) if (name := "holds" if n == 1 else f"holds{n}") not in taken)
+
+
 def _checked_items(written: Sequence[Item], place: Place, first: Key | None) -> tuple[ReturnItem, ...]:
     names: set[str] = set()
     items: list[ReturnItem] = []
@@ -83,6 +89,8 @@ def _checked_items(written: Sequence[Item], place: Place, first: Key | None) -> 
                 item.expression.span,
                 expression=expression_text(item.expression),
                 expected="`as` and a name",
+                fix=f"{expression_text(item.expression)} as {_free_name(written)}",
+                edits=(Replacement(Span(end := item.expression.span.end, end), f" as {_free_name(written)}"),),
             )
         name = column_name(item.expression) if item.alias is None else item.alias.text
         if name in names:

@@ -30,8 +30,6 @@ class Setting:
         """The values it takes, in words."""
         if self.choices:
             return ", ".join(self.choices[:-1]) + f" or {self.choices[-1]}"
-        if self.high == _INTEGER_MAX:
-            return f"an integer of at least {self.low}"
         return f"an integer from {self.low} to {self.high}"
 
 
@@ -91,9 +89,9 @@ def _line_fault(line: SettingLine) -> Fault | None:
 def _name_fault(name: Word, *, or_all: bool) -> Fault | None:
     if name.text in SETTINGS or (or_all and name.text == "all"):
         return None
-    near = nearest_name(name.text, SETTINGS)
+    near = nearest_name(name.text, AVAILABLE)
     edits = (Replacement(name.span, near),) if near else ()
-    expected = f"one of the settings {listing(SETTINGS)}"
+    expected = f"one of the settings {listing(AVAILABLE)}"
     return _settings_fault(f"there is no setting `{name.text}`", name.span, expected, near, edits)
 
 

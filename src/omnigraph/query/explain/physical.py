@@ -77,7 +77,7 @@ class _Physical:
                     frontier = step.expected
                 case Close(hop=hop):
                     assert root is not None
-                    root = Node("Expand", {**self._hop(hop, from_left=True), "closes": True}, (root,), measured)
+                    root = Node("Expand", self._closing(hop, frontier, types), (root,), measured)
                 case Keep(filter=kept):
                     root = _kept((kept,), root, measured)
                 case Correlate(block=block):
@@ -126,6 +126,16 @@ class _Physical:
         hopped, whole = place_of(step, "hop"), place_of(step, "step")
         measured = Measured(hopped if step.node.conjuncts else whole, (whole,), hopped)
         return Node("Expand", detail, (root,), measured)
+
+    def _closing(self, hop: Hop, frontier: float, types: Mapping[str, str]) -> dict[str, Any]:
+        """A hop between two nodes that are there already: each pair is looked up, or all that one end reaches is found."""
+        return {
+            **self._hop(hop, from_left=True),
+            "closes": True,
+            "mode": "indexed" if hop.high == 1 or hop.left == hop.right else self._mode(hop, frontier, types[hop.left]),
+            "alternatives": [],
+            "frontier_estimate": round(frontier, 2),
+        }
 
     def _alternatives(self, step: Expand, mode: Traversal) -> list[str]:
         """How else the hop may be walked: which way is cheaper turns out when it is known what is there."""

@@ -59,6 +59,11 @@ class DuckTail:
         cursor.register(_INPUT, table)
         try:
             yield cursor
+        except (
+            duckdb.OutOfMemoryException,
+            duckdb.IOException,
+        ) as error:  # more than its share, or than the folder takes
+            raise MemoryError from error
         finally:
             cursor.unregister(_INPUT)
             with self._lock:
