@@ -234,8 +234,11 @@ def plain_searches(draw: st.DrawFn) -> list[q.ReadQuery]:
         items = (q.ReturnItem("id", q.SystemRef("n", "id", STRING)), q.ReturnItem("score", rank))
         everything = q.Pattern((q.NodeVar("n", name),))
         found.append(q.ReadQuery("ranked", (), everything, items, False, (q.OrderKey(rank, True, 1),), None))
-        for call, edits in (("search", None), ("fuzzy", q.Constant(draw(st.integers(0, 2)), I64))):
-            held = q.TextSearch(call, text, q.Constant(draw(texts), STRING), BOOL, edits)
+        edits = q.Constant(draw(st.integers(0, 2)), I64)
+        for held in (
+            q.TextSearch("search", text, q.Constant(draw(texts), STRING), BOOL),
+            q.TextSearch("fuzzy", text, q.Constant(draw(texts), STRING), BOOL, edits),
+        ):
             found.append(q.ReadQuery("held", (), replace(everything, filters=(held,)), items[:1], False, (), None))
     vector = q.PropertyRef("n", "h", ValueType("vector", Scalar.F32, nullable=True, dimension=2))
     near = q.Nearest(vector, q.Constant(point, ValueType("vector", Scalar.F32, dimension=2)), F32)
@@ -246,7 +249,7 @@ def plain_searches(draw: st.DrawFn) -> list[q.ReadQuery]:
     return found
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=[*HealthCheck])
 @given(data=st.data(), before=graphs(), graph=graphs(), plain=plain_searches())
 def test_every_search_gives_the_answer_of_the_naive_evaluator_whatever_its_indexes_cover(
     tmp_path_factory: pytest.TempPathFactory,
