@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from omnigraph.query.run import run_read
 from omnigraph.query.search import vectors
 from omnigraph.query.search.vectors import nearest_rows
 from omnigraph.tables.columns import ID
+from omnigraph.tables.searching import SearchIndexes
 from support import random_graphs as drawn
 from support.memory_graphs import MemoryGraph, MemoryTable, catalog_of, harbour
 from support.oracle import Graph, Oracle, same_cell
@@ -285,6 +287,67 @@ def test_every_search_gives_the_answer_of_the_naive_evaluator_whatever_its_index
                 check(each, answer, oracle, exact=state == "whole")
         answer = run_read(queries[0], stored.snapshot(), params, now=drawn.NOW).table.to_pylist()
         check(queries[0], answer, oracle, exact=True)
+
+
+PLACES = catalog_of("node Place { k: I64 @key  at: Vector(4)? }")
+
+
+def near_by_index(graph: StoredGraph, rows: np.ndarray, query: np.ndarray, wanted: int, probes: int = 0) -> list[int]:
+    """The wanted number of those rows, the nearest first; checks that the distances are true."""
+    found, distances = nearest_rows(graph.snapshot().nodes("Place"), PLACE, rows, query, wanted, probes)
+    true = np.square(places(graph)[found] - query).sum(1)
+    assert distances == pytest.approx(true, rel=1e-5)
+    return found[np.lexsort((found, distances))][:wanted].tolist()
+
+
+PLACE = pa.field("at", pa.list_(pa.float32(), 4))
+
+
+def places(graph: StoredGraph) -> np.ndarray:
+    nodes = graph.snapshot().nodes("Place")
+    column = nodes.columns.peek(PLACE, np.arange(len(nodes)))
+    return np.array([[np.nan] * 4 if each is None else each for each in column.to_pylist()], np.float32)
+
+
+def test_an_index_of_vectors_fills_the_limit_and_keeps_out_what_was_not_asked_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EFFORT", vectors.Effort(numbers=1_000))
+    draw = np.random.default_rng(3)
+    at = draw.normal(size=(2_000, 4)).round(1)
+    at[1_900:] = at[0]  # a hundred that tie
+    graph = StoredGraph(PLACES, tmp_path)
+    graph.put({"Place": {str(n): {"k": n, **({} if n % 9 == 4 else {"at": row})} for n, row in enumerate(at.tolist())}})
+    graph.index()
+    asked: list[int] = []
+    nearest = graph.snapshot().nodes("Place").columns.source.search_indexes.nearest  # type: ignore[union-attr]
+    monkeypatch.setattr(SearchIndexes, "nearest", lambda _, *given: asked.append(given[2]) or nearest(*given))
+    everything, some = np.arange(2_000), np.arange(0, 2_000, 3)
+    for rows in (everything, some):
+        for query in (np.zeros(4, np.float32), at[0].astype(np.float32)):
+            apart = np.square(places(graph)[rows] - query).sum(1)
+            best = rows[np.lexsort((rows, apart))]
+            for probes in (0, 1):
+                found = near_by_index(graph, rows, query, 10, probes)
+                assert len(found) == 10
+                assert set(found) <= set(rows.tolist())
+                assert probes or found == best[:10].tolist()
+    assert asked
+    assert max(asked) * vectors.EFFORT.rows_left <= 2_000
+    assert "at" not in graph.snapshot().nodes("Place").columns
+
+
+def test_few_rows_of_an_indexed_column_are_looked_up_and_the_column_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EFFORT", vectors.Effort(numbers=1_000))
+    graph = StoredGraph(PLACES, tmp_path)
+    graph.put({"Place": {str(n): {"k": n, **({} if n == 7 else {"at": [n, 0, 0, 0]})} for n in range(400)}})
+    graph.index()
+    query = np.array([7.2, 0, 0, 0], np.float32)
+    assert near_by_index(graph, np.arange(5, 12), query, 3) == [8, 6, 9]
+    assert near_by_index(graph, np.arange(400), query, 3) == [8, 6, 9]
+    assert "at" not in graph.snapshot().nodes("Place").columns
 
 
 def memory_free() -> Residency:
