@@ -22,6 +22,7 @@ from omnigraph.query.residency import MemoryBudget, Residency
 from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.residency.nodes import NodeRows, load_nodes
 from omnigraph.query.run import run_read
+from omnigraph.query.search import stored as stored_text
 from omnigraph.query.search import vectors
 from omnigraph.query.search.vectors import nearest_rows
 from omnigraph.tables.columns import ID
@@ -251,7 +252,11 @@ def plain_searches(draw: st.DrawFn) -> list[q.ReadQuery]:
     return found
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data(), before=graphs(), graph=graphs(), plain=plain_searches())
 def test_every_search_gives_the_answer_of_the_naive_evaluator_whatever_its_indexes_cover(
     tmp_path_factory: pytest.TempPathFactory,
@@ -263,6 +268,7 @@ def test_every_search_gives_the_answer_of_the_naive_evaluator_whatever_its_index
 ) -> None:
     """Built before rows were written, updated and deleted; built again over what came since; built anew as a whole."""
     monkeypatch.setattr(vectors, "EFFORT", vectors.Effort(numbers=0, rows_left=1, surplus=0))
+    monkeypatch.setattr(stored_text, "_BATCH_ROWS", 2)
     query, params = data.draw(searches(graph))
     queries = (scored(query), *plain)
     stored = StoredGraph(drawn.CATALOG, tmp_path_factory.mktemp("stored"))
@@ -348,6 +354,33 @@ def test_few_rows_of_an_indexed_column_are_looked_up_and_the_column_stays_where_
     assert near_by_index(graph, np.arange(5, 12), query, 3) == [8, 6, 9]
     assert near_by_index(graph, np.arange(400), query, 3) == [8, 6, 9]
     assert "at" not in graph.snapshot().nodes("Place").columns
+
+
+def test_what_an_index_found_is_remembered_until_a_few_others_were_asked_for(
+    ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = StoredGraph(SHELF, tmp_path)
+    books = {f"b{n}": {"title": f"b{n}", "about": f"ship {n}"} for n in range(20)}
+    graph.put({"Book": books})
+    graph.index()
+    asked: list[str] = []
+    holding = SearchIndexes.holding
+    monkeypatch.setattr(SearchIndexes, "holding", lambda of, *given: asked.append(given[1]) or holding(of, *given))
+
+    def found(query: str) -> list[str]:
+        text = "query q($q: String) { match { $b: Book  search($b.about, $q) } return { $b.title } order { bm25($b.about, $q) } }"
+        return titles(ask, graph, text, q=query, settings=QuerySettings(fts_scratch_rows=0))
+
+    assert found("7") == found("7") == ["b7"]
+    graph.put({"Book": {"late": {"title": "late", "about": "ships 7"}}})
+    assert sorted(found("7")) == ["b7", "late"]  # base and tail, filter and rank: one question for each version
+    assert asked == ["7", "7"]
+    for n in range(8):
+        found(str(n + 10))
+    asked.clear()
+    found("17")
+    found("7")
+    assert asked == ["7"]
 
 
 def memory_free() -> Residency:
