@@ -358,6 +358,17 @@ def test_indexes_serve_another_process_that_makes_none_of_its_own(graph: Graph) 
     assert (ran.returncode, ran.stdout.split()) == (0, ["b2", "b3", "b4", "b5", "late"]), ran.stderr
 
 
+def test_indexes_are_built_and_asked_on_every_kind_of_storage(any_root: str) -> None:
+    graph = omnigraph.init(any_root, schema=SCHEMA)
+    graph.mutate(BOOK, t="one", a="ships sail")
+    graph.maintenance.optimize()
+    graph.mutate(BOOK, t="two", a="sailed")
+    fresh = omnigraph.open(any_root, settings={"fts_scratch_rows": 0})
+    assert fresh.query(FOUND, q="sailing").scalars() == ["one", "two"]
+    assert graph.maintenance.optimize(full=True)
+    assert fresh.query(FOUND, q="sailing").scalars() == ["one", "two"]
+
+
 def test_a_vector_index_is_published_like_any_other(graph: Graph) -> None:
     rows = [{"type": "Book", "data": {"title": f"v{n}", "place": [n % 20, n // 20]}} for n in range(400)]
     graph.load(rows, mode="append", progress=False)

@@ -13,7 +13,7 @@ from support.command_line import run_program
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGE = CHECKOUT / "docs" / "queries.md"
 _BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-_OF_THIS_RUN = re.compile(r'(?<=main@2-)[0-9a-f]{16}|(?<=")\d{15,}(?=\\")|[\d.,]+ (?=ms)')
+_OF_THIS_RUN = re.compile(r'(?<=main@[23]-)[0-9a-f]{16}|(?<=")\d{15,}(?=\\")|[\d.,]+ (?=ms)')
 """What no two graphs have alike, nonces of commits and versions of tables; and times."""
 _BOTH = "2>&1"
 

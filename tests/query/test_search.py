@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,11 @@ from omnigraph.query.residency import MemoryBudget, Residency
 from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.residency.nodes import NodeRows, load_nodes
 from omnigraph.query.run import run_read
+from omnigraph.query.search import stored as stored_text
 from omnigraph.query.search import vectors
 from omnigraph.query.search.vectors import nearest_rows
 from omnigraph.tables.columns import ID
+from omnigraph.tables.searching import SearchIndexes
 from support import random_graphs as drawn
 from support.memory_graphs import MemoryGraph, MemoryTable, catalog_of, harbour
 from support.oracle import Graph, Oracle, same_cell
@@ -234,8 +237,11 @@ def plain_searches(draw: st.DrawFn) -> list[q.ReadQuery]:
         items = (q.ReturnItem("id", q.SystemRef("n", "id", STRING)), q.ReturnItem("score", rank))
         everything = q.Pattern((q.NodeVar("n", name),))
         found.append(q.ReadQuery("ranked", (), everything, items, False, (q.OrderKey(rank, True, 1),), None))
-        for call, edits in (("search", None), ("fuzzy", q.Constant(draw(st.integers(0, 2)), I64))):
-            held = q.TextSearch(call, text, q.Constant(draw(texts), STRING), BOOL, edits)
+        edits = q.Constant(draw(st.integers(0, 2)), I64)
+        for held in (
+            q.TextSearch("search", text, q.Constant(draw(texts), STRING), BOOL),
+            q.TextSearch("fuzzy", text, q.Constant(draw(texts), STRING), BOOL, edits),
+        ):
             found.append(q.ReadQuery("held", (), replace(everything, filters=(held,)), items[:1], False, (), None))
     vector = q.PropertyRef("n", "h", ValueType("vector", Scalar.F32, nullable=True, dimension=2))
     near = q.Nearest(vector, q.Constant(point, ValueType("vector", Scalar.F32, dimension=2)), F32)
@@ -246,7 +252,11 @@ def plain_searches(draw: st.DrawFn) -> list[q.ReadQuery]:
     return found
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data(), before=graphs(), graph=graphs(), plain=plain_searches())
 def test_every_search_gives_the_answer_of_the_naive_evaluator_whatever_its_indexes_cover(
     tmp_path_factory: pytest.TempPathFactory,
@@ -258,6 +268,7 @@ def test_every_search_gives_the_answer_of_the_naive_evaluator_whatever_its_index
 ) -> None:
     """Built before rows were written, updated and deleted; built again over what came since; built anew as a whole."""
     monkeypatch.setattr(vectors, "EFFORT", vectors.Effort(numbers=0, rows_left=1, surplus=0))
+    monkeypatch.setattr(stored_text, "_BATCH_ROWS", 2)
     query, params = data.draw(searches(graph))
     queries = (scored(query), *plain)
     stored = StoredGraph(drawn.CATALOG, tmp_path_factory.mktemp("stored"))
@@ -282,6 +293,94 @@ def test_every_search_gives_the_answer_of_the_naive_evaluator_whatever_its_index
                 check(each, answer, oracle, exact=state == "whole")
         answer = run_read(queries[0], stored.snapshot(), params, now=drawn.NOW).table.to_pylist()
         check(queries[0], answer, oracle, exact=True)
+
+
+PLACES = catalog_of("node Place { k: I64 @key  at: Vector(4)? }")
+
+
+def near_by_index(graph: StoredGraph, rows: np.ndarray, query: np.ndarray, wanted: int, probes: int = 0) -> list[int]:
+    """The wanted number of those rows, the nearest first; checks that the distances are true."""
+    found, distances = nearest_rows(graph.snapshot().nodes("Place"), PLACE, rows, query, wanted, probes)
+    true = np.square(places(graph)[found] - query).sum(1)
+    assert distances == pytest.approx(true, rel=1e-5)
+    return found[np.lexsort((found, distances))][:wanted].tolist()
+
+
+PLACE = pa.field("at", pa.list_(pa.float32(), 4))
+
+
+def places(graph: StoredGraph) -> np.ndarray:
+    nodes = graph.snapshot().nodes("Place")
+    column = nodes.columns.peek(PLACE, np.arange(len(nodes)))
+    return np.array([[np.nan] * 4 if each is None else each for each in column.to_pylist()], np.float32)
+
+
+def test_an_index_of_vectors_fills_the_limit_and_keeps_out_what_was_not_asked_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EFFORT", vectors.Effort(numbers=1_000))
+    draw = np.random.default_rng(3)
+    at = draw.normal(size=(2_000, 4)).round(1)
+    at[1_900:] = at[0]  # a hundred that tie
+    graph = StoredGraph(PLACES, tmp_path)
+    graph.put({"Place": {str(n): {"k": n, **({} if n % 9 == 4 else {"at": row})} for n, row in enumerate(at.tolist())}})
+    graph.index()
+    asked: list[int] = []
+    nearest = graph.snapshot().nodes("Place").columns.source.search_indexes.nearest  # type: ignore[union-attr]
+    monkeypatch.setattr(SearchIndexes, "nearest", lambda _, *given: asked.append(given[2]) or nearest(*given))
+    everything, some = np.arange(2_000), np.arange(0, 2_000, 3)
+    for rows in (everything, some):
+        for query in (np.zeros(4, np.float32), at[0].astype(np.float32)):
+            apart = np.square(places(graph)[rows] - query).sum(1)
+            best = rows[np.lexsort((rows, apart))]
+            for probes in (0, 1):
+                found = near_by_index(graph, rows, query, 10, probes)
+                assert len(found) == 10
+                assert set(found) <= set(rows.tolist())
+                assert probes or found == best[:10].tolist()
+    assert asked
+    assert max(asked) * vectors.EFFORT.rows_left <= 2_000
+    assert "at" not in graph.snapshot().nodes("Place").columns
+
+
+def test_few_rows_of_an_indexed_column_are_looked_up_and_the_column_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EFFORT", vectors.Effort(numbers=1_000))
+    graph = StoredGraph(PLACES, tmp_path)
+    graph.put({"Place": {str(n): {"k": n, **({} if n == 7 else {"at": [n, 0, 0, 0]})} for n in range(400)}})
+    graph.index()
+    query = np.array([7.2, 0, 0, 0], np.float32)
+    assert near_by_index(graph, np.arange(5, 12), query, 3) == [8, 6, 9]
+    assert near_by_index(graph, np.arange(400), query, 3) == [8, 6, 9]
+    assert "at" not in graph.snapshot().nodes("Place").columns
+
+
+def test_what_an_index_found_is_remembered_until_a_few_others_were_asked_for(
+    ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = StoredGraph(SHELF, tmp_path)
+    books = {f"b{n}": {"title": f"b{n}", "about": f"ship {n}"} for n in range(20)}
+    graph.put({"Book": books})
+    graph.index()
+    asked: list[str] = []
+    holding = SearchIndexes.holding
+    monkeypatch.setattr(SearchIndexes, "holding", lambda of, *given: asked.append(given[1]) or holding(of, *given))
+
+    def found(query: str) -> list[str]:
+        text = "query q($q: String) { match { $b: Book  search($b.about, $q) } return { $b.title } order { bm25($b.about, $q) } }"
+        return titles(ask, graph, text, q=query, settings=QuerySettings(fts_scratch_rows=0))
+
+    assert found("7") == found("7") == ["b7"]
+    graph.put({"Book": {"late": {"title": "late", "about": "ships 7"}}})
+    assert sorted(found("7")) == ["b7", "late"]  # base and tail, filter and rank: one question for each version
+    assert asked == ["7", "7"]
+    for n in range(8):
+        found(str(n + 10))
+    asked.clear()
+    found("17")
+    found("7")
+    assert asked == ["7"]
 
 
 def memory_free() -> Residency:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.tables.coverage import ColumnIndex, Segment
+from omnigraph.tables.coverage import ColumnIndex, Segment, coverage
 from omnigraph.tables.index_plans import (
     SEGMENTS_MAX,
     UNCOVERED_ROWS_MAX,
@@ -89,11 +89,19 @@ def test_the_ninth_segment_is_joined_with_the_smallest_until_four_are_left() -> 
     assert made.segments_after == 4
 
 
-def test_vector_segments_are_not_joined_but_trained_anew() -> None:
-    before = index(*({n} for n in range(SEGMENTS_MAX + 1)), name=VECTOR.name)
-    live = dict.fromkeys(range(SEGMENTS_MAX + 1), 1_000)
+@pytest.mark.parametrize("more", [{}, {99: 9_000}])
+def test_vector_segments_are_not_joined_but_trained_anew_as_a_whole(more: dict[int, int]) -> None:
+    segments = SEGMENTS_MAX if more else SEGMENTS_MAX + 1
+    before = index(*({n} for n in range(segments)), name=VECTOR.name)
+    live = dict.fromkeys(range(segments), 5_000) | {0: 100_000} | more
     made = work(planned(VECTOR, before, live, vector_bytes_least=0))
-    assert (made.fragments, made.segments_after) == (tuple(live), 1)
+    assert (made.fragments, made.joins, made.segments_after) == (tuple(live), (), 1)
+
+
+def test_coverage_tells_rows_and_fragments() -> None:
+    held = coverage(index({0, 1}, {2}, {7}), {0: 10, 2: 5, 3: 0, 4: 6})
+    assert ([each.uuid for each in held.used], held.rows_by_segment) == (["u0", "u1"], (10, 5))
+    assert (held.uncovered, held.rows_covered, held.rows_uncovered) == ((4,), 15, 6)
 
 
 def test_a_full_run_makes_one_segment_unless_that_is_what_there_is_and_nothing_changed_since() -> None:
@@ -149,14 +157,15 @@ def test_partitions_are_the_root_of_the_vectors_as_far_as_the_library_can_train_
     live=st.dictionaries(st.integers(0, 12), st.integers(0, 20_000), max_size=12),
     parts=st.lists(st.sets(st.integers(0, 12), min_size=1), max_size=12),
     full=st.booleans(),
+    wanted=st.sampled_from([TEXT, VECTOR]),
 )
 def test_after_the_work_every_row_is_covered_once_and_segments_are_few(
-    live: dict[int, int], parts: list[set[int]], full: bool
+    live: dict[int, int], parts: list[set[int]], full: bool, wanted: Wanted
 ) -> None:
     taken: set[int] = set()
     segments = [fresh for each in parts if (fresh := each - taken) and not taken.update(each)]
     before = index(*segments) if segments else None
-    found = planned(TEXT, before, live, full=full)
+    found = planned(wanted, before, live, full=full, vector_bytes_least=0)
     if not isinstance(found, Work):
         return
     former = () if before is None else before.segments
@@ -167,6 +176,7 @@ def test_after_the_work_every_row_is_covered_once_and_segments_are_few(
     assert sorted(held) == sorted(number for number, rows in live.items() if rows)
     assert len(after) == found.segments_after <= max(SEGMENTS_MAX, 1)
     assert not full or found.segments_after == 1
+    assert wanted is TEXT or not found.joins
     if before is not None:
         assert planned(TEXT, replace(before, expected=False), live) == planned(
             TEXT, replace(before, expected=False), live, full=True

@@ -58,6 +58,29 @@ class ColumnIndex:
         return frozenset[int]().union(*(each.fragments for each in self.segments))
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a table's live rows an index covers. `uncovered` are fragments that have a live row. `rows_by_segment`: as
+    the segments are ordered; `used` are those with a fragment that is still there.
+    """
+
+    used: tuple[Segment, ...]
+    rows_by_segment: tuple[int, ...]
+    uncovered: tuple[int, ...]
+    rows_covered: int
+    rows_uncovered: int
+
+
+def coverage(index: ColumnIndex, live: Mapping[int, int]) -> Coverage:
+    """`live`: the live rows of each fragment of the version."""
+    fragments = index.fragments
+    used = tuple(each for each in index.segments if each.fragments & live.keys())
+    uncovered = tuple(number for number in sorted(live) if number not in fragments and live[number])
+    rows = sum(live[number] for number in uncovered)
+    by_segment = tuple(sum(live.get(number, 0) for number in each.fragments) for each in used)
+    return Coverage(used, by_segment, uncovered, sum(live.values()) - rows, rows)
+
+
 def search_index_name(column: str, kind: Kind) -> str:
     """The name under which a column's index for search is kept."""
     return f"{column}{_NAMES[kind]}"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from omnigraph.tables.coverage import ColumnIndex, Kind, Segment, search_index_name
+from omnigraph.tables.coverage import ColumnIndex, Coverage, Kind, Segment, coverage, search_index_name
 
 UNCOVERED_ROWS_MAX: Final = 8_192
 _UNCOVERED_SHARE: Final = 20  # one row in so many
@@ -91,38 +91,32 @@ def planned(
         return Waiting(wanted.column, "unbuildable")
     if index is None and wanted.kind == "vector" and rows * wanted.dimension * 4 < vector_bytes_least:
         return Waiting(wanted.column, "small")
-    segments = () if index is None else index.segments
-    used = [each for each in segments if each.fragments & live.keys()]
-    if index is None or not index.expected or not used:
+    if index is None or not index.expected:
         return _whole(wanted, index, live)
-    uncovered = [number for number in sorted(live) if number not in index.fragments and live[number]]
+    held = coverage(index, live)
+    if not held.used:
+        return _whole(wanted, index, live)
     if full:
-        return None if fresh and len(segments) == 1 and not uncovered else _whole(wanted, index, live)
-    held = [sum(live.get(number, 0) for number in each.fragments) for each in used]
-    if wanted.kind == "vector" and rows >= _RETRAINED_AT * max(held):
+        return None if fresh and len(index.segments) == 1 and not held.uncovered else _whole(wanted, index, live)
+    if wanted.kind == "vector" and rows >= _RETRAINED_AT * max(held.rows_by_segment):
         return _whole(wanted, index, live)
-    new_rows = sum(live[number] for number in uncovered)
-    if new_rows <= UNCOVERED_ROWS_MAX and new_rows * _UNCOVERED_SHARE <= rows:
-        if len(segments) > SEGMENTS_MAX:
+    if held.rows_uncovered <= UNCOVERED_ROWS_MAX and held.rows_uncovered * _UNCOVERED_SHARE <= rows:
+        if len(index.segments) > SEGMENTS_MAX:
             return _whole(wanted, index, live)
-        return Waiting(wanted.column, "few_rows") if uncovered else None
-    return _further(
-        wanted, index, uncovered, new_rows, [each for _, each in sorted(zip(held, used, strict=True), key=_size)]
-    )
+        return Waiting(wanted.column, "few_rows") if held.uncovered else None
+    if wanted.kind == "vector" and len(held.used) + 1 > SEGMENTS_MAX:  # they can't be joined
+        return _whole(wanted, index, live)
+    return _further(wanted, index, held)
 
 
-def _size(pair: tuple[int, Segment]) -> tuple[int, str]:
-    rows, segment = pair
-    return rows, segment.uuid
-
-
-def _further(wanted: Wanted, index: ColumnIndex, uncovered: list[int], rows: int, used: list[Segment]) -> Work:
+def _further(wanted: Wanted, index: ColumnIndex, held: Coverage) -> Work:
     """A segment over what is not covered, joined with the smallest ones where there would be too many."""
-    gone = tuple(each for each in index.segments if each not in used)
+    gone = tuple(each for each in index.segments if each not in held.used)
     joins: tuple[Segment, ...] = ()
-    if len(used) + 1 > SEGMENTS_MAX:
-        joins = tuple(used[: len(used) + 1 - _SEGMENTS_LEFT])
-    return Work(wanted, True, tuple(uncovered), rows, joins, (*gone, *joins), len(index.segments))
+    if len(held.used) + 1 > SEGMENTS_MAX:
+        sizes = sorted(zip(held.rows_by_segment, held.used, strict=True), key=lambda pair: (pair[0], pair[1].uuid))
+        joins = tuple(each for _, each in sizes[: len(held.used) + 1 - _SEGMENTS_LEFT])
+    return Work(wanted, True, held.uncovered, held.rows_uncovered, joins, (*gone, *joins), len(index.segments))
 
 
 def _whole(wanted: Wanted, index: ColumnIndex | None, live: Mapping[int, int]) -> Work:

@@ -65,10 +65,11 @@ def nearest_rows(
     nearest, those that tie with the last included. With `probes` an index is asked if one is built, and may miss some of
     these, but finds as many; 0: it looks everywhere. Raises StorageFailure if the column has to be read and can't be.
     """
-    if wanted and probes is not None:
-        found = _candidates(nodes, field, rows, query, wanted, probes)
+    if wanted and probes is not None and _is_indexed(nodes, field, len(query)):
+        few = len(rows) * len(query) <= EFFORT.numbers and field.name not in nodes.columns
+        found = rows if few else _candidates(nodes, field, rows, query, wanted, probes)
         if found is not None:
-            return found, _apart(nodes.columns.peek(field, found), query)
+            return _apart(nodes, field, found, query)
     base, tail = nodes.columns.derived(field, "vectors", matrix)
     size = len(nodes.columns.space.base)
     late = rows >= size
@@ -105,8 +106,6 @@ def _candidates(
     source = nodes.columns.source
     if source is None or not uses_index(len(nodes), len(rows), len(query), wanted):
         return None
-    if not source.search_indexes.usable(field.name, "vector"):
-        return None
     asked = np.zeros(len(nodes.columns.space), bool)
     asked[rows] = True
     count = first_fetch(len(nodes), len(rows), wanted)
@@ -123,8 +122,19 @@ def _candidates(
     return None
 
 
-def _apart(vectors: pa.Array, query: np.ndarray) -> np.ndarray:
-    return _distances(matrix(vectors).values, np.arange(len(vectors)), query)
+def _is_indexed(nodes: NodeRows, field: pa.Field, dimension: int) -> bool:
+    """Whether an index is built; not asked of a table that is compared with in no time."""
+    source = nodes.columns.source
+    if source is None or len(nodes) * dimension <= EFFORT.numbers:
+        return False
+    return source.search_indexes.usable(field.name, "vector")
+
+
+def _apart(nodes: NodeRows, field: pa.Field, rows: np.ndarray, query: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Those of a few rows that have a vector, looked up where they lie, and their distances."""
+    looked_up = matrix(nodes.columns.peek(field, rows))
+    at = np.flatnonzero(looked_up.valid)
+    return rows[at], _distances(looked_up.values, at, query)
 
 
 def _distances(values: np.ndarray, at: np.ndarray, query: np.ndarray) -> np.ndarray:
