@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from omnigraph.lang.query import typed as q
 from omnigraph.lang.types import BOOL, F64, I64, STRING, Scalar, ValueType, scalar
 from omnigraph.query.expressions import NoColumns, Scope, evaluate, evaluated_array, true_rows
+from omnigraph.query.limits import SearchLimits
 from omnigraph.query.numbers import compare_numbers
 from omnigraph.query.rowcolumns import SomeVertices, WholeType
 from omnigraph.query.search.predicates import Sought
@@ -196,5 +197,5 @@ class _Texts:
     def system(self, var: str, field: str) -> pa.Array:
         return self._texts
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
         raise AssertionError("nothing is searched here")

@@ -13,17 +13,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.errors import FullTextRebuildRequired
+from omnigraph.errors import FullTextRebuildRequired, QueryTimeout
 from omnigraph.lang.query import typed as q
 from omnigraph.lang.types import BOOL, I64, STRING, Scalar, ValueType, scalar
 from omnigraph.manifest.model import TablePin
-from omnigraph.query.limits import QuerySettings
+from omnigraph.query.limits import QuerySettings, SearchLimits
 from omnigraph.query.residency import MemoryBudget, Residency
 from omnigraph.query.residency.dictionary import KeyDictionary
 from omnigraph.query.residency.nodes import NodeRows, load_nodes
+from omnigraph.query.rowcolumns import field_of
 from omnigraph.query.run import run_read
 from omnigraph.query.search import stored as stored_text
 from omnigraph.query.search import vectors
+from omnigraph.query.search.predicates import rows_holding, sought
 from omnigraph.query.search.vectors import nearest_rows
 from omnigraph.tables.columns import ID
 from omnigraph.tables.searching import SearchIndexes
@@ -493,3 +495,24 @@ def test_distances_that_overflow_are_computed_all_the_same() -> None:
     nodes = load_nodes_of(pa.table({"n": pa.array(range(40_000), pa.int64())}), vectors)
     found, distances = nearest_rows(nodes, VECTOR, np.arange(40_000), np.zeros(32, np.float32), 1)
     assert found[np.argmin(distances)] == 17
+
+
+def test_the_time_of_a_query_is_asked_while_a_column_of_texts_goes_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_text, "_BATCH_ROWS", 2)
+    graph = StoredGraph(catalog_of("node Memo { k: I64 @key  about: String? @index }"), tmp_path)
+    graph.put({"Memo": {str(n): {"k": n, "about": f"harbour {n}"} for n in range(10)}})
+    graph.index()
+    entity, looks = graph.catalog.nodes["Memo"], list[int]()
+
+    def late() -> None:
+        looks.append(1)
+        if len(looks) == 3:
+            raise QueryTimeout("late", resource="query_timeout_ms", limit=1, actual=2)
+
+    nodes, field = graph.snapshot().nodes("Memo"), field_of(entity, "about")
+    with pytest.raises(QueryTimeout):
+        rows_holding(nodes, field, sought("harbor", 1), SearchLimits(0, late))
+    assert len(rows_holding(nodes, field, sought("harbor", 1), SearchLimits(0, late))) == 10
+    assert len(looks) == 3 + 5

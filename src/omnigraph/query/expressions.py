@@ -43,7 +43,7 @@ from omnigraph.lang.query.typed import (
 )
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.types import FLOATS, ValueType
-from omnigraph.query.limits import FTS_SCRATCH_ROWS
+from omnigraph.query.limits import SearchLimits
 from omnigraph.query.numbers import KERNELS, compare_numbers, exact_values
 from omnigraph.query.search.predicates import Sought, sought
 from omnigraph.tables.columns import arrow_type
@@ -64,7 +64,7 @@ class RowColumns(Protocol):
 
     def system(self, var: str, field: str) -> pa.Array: ...
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
         """Where a text property of a node holds what is sought. Raises FullTextRebuildRequired, StorageFailure."""
         ...
 
@@ -85,7 +85,7 @@ class Scope:
     params: Mapping[str, object]
     now: dt.datetime
     embedder: Embedder | None = None
-    scratch_rows: int = FTS_SCRATCH_ROWS
+    search: SearchLimits = SearchLimits()
     probes: int | None = None
 
     def embedded(self, text: str, entity: NodeType, name: str) -> np.ndarray:
@@ -106,7 +106,7 @@ class NoColumns:
     def system(self, var: str, field: str) -> pa.Array:
         raise InternalError("a constant expression names a system field")
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
         raise InternalError("a constant expression searches a property")
 
 
@@ -127,8 +127,8 @@ class RankedColumns:
     def system(self, var: str, field: str) -> pa.Array:
         return self.rows.system(var, field)
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
-        return self.rows.holding(var, name, what, scratch_rows)
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
+        return self.rows.holding(var, name, what, limits)
 
 
 def evaluate(expr: Expr, columns: RowColumns, scope: Scope) -> Any:
@@ -280,7 +280,7 @@ def _searched(expr: TextSearch, columns: RowColumns, scope: Scope) -> Any:
     edits = None
     if expr.call == "fuzzy":
         edits = FUZZY_EDITS if expr.edits is None else int(constant_value(expr.edits, scope))
-    return pa.array(columns.holding(expr.text.var, expr.text.name, sought(query, edits), scope.scratch_rows))
+    return pa.array(columns.holding(expr.text.var, expr.text.name, sought(query, edits), scope.search))
 
 
 def _text_test(kind: str, text: Any, part: Any) -> Any:

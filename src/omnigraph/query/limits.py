@@ -57,6 +57,20 @@ def variable_of(setting: str) -> str:
     return f"OMNIGRAPH_{setting.upper()}"
 
 
+def _no_time() -> None:
+    """Nobody's time is limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimits:
+    """What searching a text is held to: of how many rows at most an index is made in memory, and whom to ask now and then
+    whether there is time left, who raises QueryTimeout.
+    """
+
+    scratch_rows: int = FTS_SCRATCH_ROWS
+    check_time: Callable[[], None] = _no_time
+
+
 class Spending:
     """The account of one query. `seconds` is a clock that never goes back, or None where time is not limited."""
 
@@ -66,6 +80,10 @@ class Spending:
         self.products = 0  # of sparse matrices; no limit is about them
         self._seconds = seconds
         self._began = 0.0 if seconds is None else seconds()
+
+    @property
+    def of_search(self) -> SearchLimits:
+        return SearchLimits(self.settings.fts_scratch_rows, self.check_time)
 
     def examine(self, edge_rows: int) -> None:
         """Count edge rows that are about to be examined, or rows that a cross product is about to make.

@@ -14,6 +14,7 @@ from omnigraph.errors import InternalError
 from omnigraph.lang.schema.catalog import EntityType
 from omnigraph.lang.types import ValueType
 from omnigraph.query.bindings import Bindings, EdgeColumn
+from omnigraph.query.limits import SearchLimits
 from omnigraph.query.residency.edges import ID_FIELD, EdgeRows
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.search.predicates import Sought, rows_holding
@@ -52,10 +53,10 @@ class WholeType:
         rows = np.arange(self.first, self.first + self.length)
         return self._nodes.dictionary.keys(self._nodes.vertices_of(rows))
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
         part = "tail" if self._tail else "base"
         mask = np.zeros(self.length, bool)
-        mask[rows_holding(self._nodes, field_of(self._entity, name), what, scratch_rows, (part,)) - self.first] = True
+        mask[rows_holding(self._nodes, field_of(self._entity, name), what, limits, (part,)) - self.first] = True
         return mask
 
 
@@ -80,8 +81,8 @@ class SomeVertices:
     def system(self, var: str, field: str) -> pa.Array:
         return self._nodes.dictionary.keys(self._vertices)
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
-        return np.isin(self.rows(), rows_holding(self._nodes, field_of(self._entity, name), what, scratch_rows))
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
+        return np.isin(self.rows(), rows_holding(self._nodes, field_of(self._entity, name), what, limits))
 
 
 class SomeEdges:
@@ -108,7 +109,7 @@ class SomeEdges:
             case _:
                 return pa.repeat(pa.scalar(self._entity.name), self.length)
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
         raise InternalError("an edge's property is searched")
 
 
@@ -135,8 +136,8 @@ class AssignmentColumns:
     def system(self, var: str, field: str) -> pa.Array:
         return self._once(var, "system", field, lambda rows: rows.system(var, field), None)
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
-        return self._nodes(var).holding(var, name, what, scratch_rows)
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
+        return self._nodes(var).holding(var, name, what, limits)
 
     def _once(self, var: str, kind: str, name: str, fetch: Fetch, of: ValueType | None) -> pa.Array:
         key = (var, kind, name)

@@ -23,6 +23,7 @@ from omnigraph.lang.types import ValueType
 from omnigraph.query.candidates import candidate_rows
 from omnigraph.query.codes import distinct
 from omnigraph.query.expressions import Scope, constant_value, true_rows
+from omnigraph.query.limits import SearchLimits
 from omnigraph.query.plan import node_tests, variables
 from omnigraph.query.residency.columns import Columns
 from omnigraph.query.residency.edges import EdgeRows, Side
@@ -189,7 +190,7 @@ class _TableColumns:
             return pa.repeat(pa.scalar(self._entity.name), self.length)
         return _one(self._rows.column({"id": ID, "src": SRC, "dst": DST}[field]))
 
-    def holding(self, var: str, name: str, what: Sought, scratch_rows: int) -> np.ndarray:
+    def holding(self, var: str, name: str, what: Sought, limits: SearchLimits) -> np.ndarray:
         raise InternalError("a mutation searches a property")
 
 

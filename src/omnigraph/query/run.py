@@ -74,7 +74,7 @@ def run_read(
     Raises LimitExceeded (`traversal_work`, `query_memory`, `max_result_rows`), QueryTimeout, StorageFailure.
     """
     spending = Spending(settings or QuerySettings(), None if clock is None else clock.boot_seconds)
-    scope = Scope(params, now, embedder, spending.settings.fts_scratch_rows, spending.settings.probes)
+    scope = Scope(params, now, embedder, spending.of_search, spending.settings.probes)
     limit = _limit(query, params)
     snapshot = snapshot.view()
     known = statistics or SnapshotStatistics(snapshot, scope)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.query.limits import SearchLimits
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.search.stored import stored_text
 from omnigraph.query.search.text import Part, term_index, word_index
@@ -31,17 +32,17 @@ def sought(query: str, edits: int | None = None) -> Sought:
 
 
 def rows_holding(
-    nodes: NodeRows, field: pa.Field, what: Sought, scratch_rows: int, parts: Sequence[Part] = ("base", "tail")
+    nodes: NodeRows, field: pa.Field, what: Sought, limits: SearchLimits, parts: Sequence[Part] = ("base", "tail")
 ) -> np.ndarray:
     """Ascending row numbers in these parts of the row space; rows that the version no longer has may be among them.
 
-    Over more rows than `scratch_rows` the index that was built with the table is asked. Raises FullTextRebuildRequired
-    where there is none; StorageFailure.
+    Over more rows than an index in memory is made for the index that was built with the table is asked. Raises FullTextRebuildRequired
+    where there is none; QueryTimeout, StorageFailure.
     """
     if not what.tokens:
         return np.empty(0, np.int64)
-    if len(nodes) > scratch_rows:
-        stored = stored_text(nodes, field, scratch_rows)
+    if len(nodes) > limits.scratch_rows:
+        stored = stored_text(nodes, field, limits)
         rows = stored.holding(what.text).rows if what.edits is None else stored.near(what.tokens, what.edits)
         cut = np.searchsorted(rows, len(nodes.columns.space.base))
         return np.concatenate([rows[:cut] if name == "base" else rows[cut:] for name in parts])

@@ -82,9 +82,9 @@ class Ranking:
 
     def _relevance(self, field: pa.Field, text: str) -> tuple[np.ndarray, np.ndarray]:
         """Rows that hold a term of the text, and their scores."""
-        if len(self.nodes) <= self.scope.scratch_rows:
+        if len(self.nodes) <= self.scope.search.scratch_rows:
             return term_index(self.nodes, field).relevance(tokens(text, TERMS))
-        found = stored_text(self.nodes, field, self.scope.scratch_rows).holding(text)
+        found = stored_text(self.nodes, field, self.scope.search).holding(text)
         return found.rows, found.scores
 
     def _fused(self, rank: Fused, asked: np.ndarray) -> Scores:

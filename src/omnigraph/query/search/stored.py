@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import FullTextRebuildRequired
+from omnigraph.query.limits import SearchLimits
 from omnigraph.query.residency.nodes import NodeRows
 from omnigraph.query.search.postings import close_words, postings
 from omnigraph.query.sources import TableSource
@@ -40,17 +41,19 @@ class StoredText:
     nodes: NodeRows
     source: TableSource
     field: pa.Field
+    limits: SearchLimits
 
     def holding(self, text: str) -> Hits:
         """The live rows that hold a term of the text. Raises StorageFailure."""
         return self._once(("terms", text), lambda: self.source.search_indexes.holding(self.field.name, text))
 
     def near(self, words: Sequence[str], edits: int) -> np.ndarray:
-        """The live rows with a word within so many edits of one of these, ascending. Raises StorageFailure."""
+        """The live rows with a word within so many edits of one of these, ascending. Raises QueryTimeout, StorageFailure."""
 
         def read() -> tuple[np.ndarray, np.ndarray]:
             found = [np.empty(0, np.uint64)]
             for batch in self.source.scan([self.field], with_row_address=True, batch_size=_BATCH_ROWS):
+                self.limits.check_time()
                 part = postings(batch.column(0), WORDS)
                 at = part.holding(close_words(words, list(part.numbers), edits))
                 found.append(batch.column(1).to_numpy()[at])
@@ -69,8 +72,8 @@ class StoredText:
         return self.nodes.columns.remembered((self.field.name, *what), hits)
 
 
-def stored_text(nodes: NodeRows, field: pa.Field, rows_most: int) -> StoredText:
-    """The text column of a version of more rows than `rows_most`, to be searched by its index.
+def stored_text(nodes: NodeRows, field: pa.Field, limits: SearchLimits) -> StoredText:
+    """The text column of a version of more rows than an index in memory is made for, to be searched by its own.
 
     Raises FullTextRebuildRequired if none is built, or only one that was made otherwise; StorageFailure.
     """
@@ -78,7 +81,7 @@ def stored_text(nodes: NodeRows, field: pa.Field, rows_most: int) -> StoredText:
     if source is None or not source.search_indexes.usable(field.name, "text"):
         raise FullTextRebuildRequired(
             f"No full-text index of this property is built, and one over {len(nodes):,} rows is not made for a query:"
-            f" fts_scratch_rows allows {rows_most:,}. Build it: omnigraph optimize, in Python"
+            f" fts_scratch_rows allows {limits.scratch_rows:,}. Build it: omnigraph optimize, in Python"
             " graph.maintenance.optimize()."
         )
-    return StoredText(nodes, source, field)
+    return StoredText(nodes, source, field, limits)
