@@ -21,6 +21,7 @@ work ends for ten minutes.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import itertools
 import logging
 import math
@@ -213,6 +214,8 @@ def _remove(root: str) -> None:
 
 
 def _begin() -> None:
+    # a crash of native code tells where it was, whatever becomes of standard error meanwhile
+    faulthandler.enable(os.fdopen(os.dup(2), "w"))
     logging.disable(logging.CRITICAL)  # the lines for operators are wanted nowhere here
     os.environ["OMNIGRAPH_LOCAL_SYNC"] = "off"
 
@@ -304,11 +307,11 @@ def _workers(count: int) -> Iterator[ProcessPoolExecutor]:
     pool.shutdown()
 
 
-def _outcome(piece: Future[Found]) -> Found:
+def _outcome(piece: Future[Found], work: Work) -> Found:
     try:
         return piece.result()
     except BrokenProcessPool:  # a crash of native code, or the system's killer: what it was doing was not judged
-        return Found(failures=["a piece of work was lost: a process that ran some of it died"])
+        return Found(failures=[f"a piece of work was lost, {_words(work)}: a process that ran some of it died"])
 
 
 @dataclass
@@ -327,10 +330,10 @@ class Progress:
         ended = time.monotonic()
         while waiting:
             for each in [each for each in waiting if each.done()]:
-                del waiting[each]
+                work = waiting.pop(each)
                 ended = time.monotonic()
                 self.left -= 1
-                part = _outcome(each)
+                part = _outcome(each, work)
                 _shown(part.failures[:_FAILURES_SHOWN])
                 self.found.add(part)
             if time.monotonic() - self.reported > _REPORT_SECONDS:
@@ -344,9 +347,14 @@ class Progress:
             time.sleep(0.2)
 
 
+def _words(work: Work) -> str:
+    function, *given = work
+    return f"{function.__name__}({', '.join(map(repr, given))})"
+
+
 def _stuck(waiting: Mapping[Future[Found], Work], seconds: float) -> str:
     begun = [work for each, work in waiting.items() if each.running()] or list(waiting.values())
-    lines = [f"  {function.__name__}({', '.join(map(repr, given))})" for function, *given in begun[:_FAILURES_SHOWN]]
+    lines = [f"  {_words(work)}" for work in begun[:_FAILURES_SHOWN]]
     return "\n".join([f"no piece of work ended for {seconds:.0f} s; {len(waiting)} are waited for, among them", *lines])
 
 
