@@ -86,3 +86,19 @@ def test_progress_counts_types(run: Run, memos: Path) -> None:
     ran = run("optimize", memos, "--progress", "json", "--quiet")
     assert '"phase": "optimize main", "done": 0, "unit": "types"' in ran.err
     assert '"done": 2, "total": 2, "unit": "types"' in ran.err
+
+
+def test_a_branch_that_fails_after_another_was_published_is_told_beside_it(run: Run, tmp_path: Path) -> None:
+    graph = omnigraph.init(tmp_path / "g", schema=SCHEMA)
+    graph.load([{"type": "Memo", "data": {"slug": "a", "body": "x"}}], mode="append", progress=False)
+    graph.branches.create("side")
+    graph.schema.apply(f"{SCHEMA}\nnode Extra {{ k: String @key }}\n")
+    graph.load([{"type": "Extra", "data": {"k": "a"}}], mode="append", progress=False)
+    ran = run("optimize", tmp_path / "g", "--all-branches", "--type", "Extra", "--json")
+    assert ran.code == 1
+    first, second = ran.json["branches"]
+    assert (first["branch"], first["commit"]["kind"]) == ("main", "optimize")
+    assert (second["branch"], second["error"]["code"]) == ("side", "bad_request")
+    assert "nothing was published" not in ran.err.lower()
+    ran = run("optimize", tmp_path / "g", "--all-branches", "--type", "Extra")
+    assert ran.code == 1, "nothing was published before it: it is the error of the command"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+from omnigraph.ambient import SystemClock
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.maintenance.optimize import optimize
 from omnigraph.engine.maintenance.receipts import OptimizedType
@@ -168,6 +169,41 @@ def test_an_optimized_source_still_fast_forwards_and_an_optimized_target_too(gra
     graph.maintenance.optimize()
     assert graph.branches.merge("side").outcome == "fast_forward"
     assert graph.query(FOUND, q="x").scalars() == ["late"]
+    assert built(graph, "Ship") == {"log_terms"}, "what the source did not change keeps the indexes of the target"
+
+
+def test_a_type_that_the_source_alone_optimized_comes_with_its_indexes(graph: Graph) -> None:
+    graph.branches.create("side")
+    graph.on("side").mutate(BOOK, t="late", a="x")
+    graph.maintenance.optimize(branch="side", types=["Ship"])
+    graph.maintenance.optimize(types=["Book"])
+    graph.branches.merge("side")
+    assert (built(graph, "Ship"), built(graph, "Book")) == ({"log_terms"}, set())
+
+
+class HalfADayLater(SystemClock):
+    def now_us(self) -> int:
+        return super().now_us() + 13 * 3_600 * 1_000_000
+
+
+def test_what_was_built_is_published_neither_in_another_life_of_its_branch_nor_a_day_later(root: str) -> None:
+    graph = omnigraph.open(root)
+    graph.branches.create("side")
+
+    def anew(done: int, total: int) -> None:
+        if done == total:
+            graph.branches.delete("side")
+            graph.branches.create("side")
+
+    result = graph.maintenance.optimize(branch="side", progress=anew)
+    assert result.commit is None
+    assert {each.skipped for each in result.types if each.type_name in ("Book", "Ship")} == {"moved"}
+
+    def late(done: int, total: int) -> None:
+        if done == total:
+            object.__setattr__(graph.core, "clock", HalfADayLater())
+
+    assert graph.maintenance.optimize(progress=late).commit is None
 
 
 def test_what_is_in_memory_is_carried_on(graph: Graph) -> None:

@@ -164,21 +164,22 @@ def run_publication(name: str, count: int | None = None) -> Found:
 
 
 def run_s3(count: int, first: int, seeds: int, seed: int = SEED, part: int = 0) -> Found:
-    """One part of a sample, or those from a number on."""
+    """One part of a sample, of operations of its own; or those from a number on."""
     from faults import s3
+    from faults.operations import OPERATIONS
 
     found = Found()
     with s3.bucket(_s3_server(), os.path.join(_folder(), "worlds")) as bucket:
         if first:
             chosen: Iterable[s3.S3Schedule] = _from(first, s3.of_number(first), bucket.schedules(), seeds)
         else:
-            every = list(bucket.schedules())
-            if part == 0:
-                found.lines.append(f"{len(every)} schedules on S3 exist")
+            ours = [each for each in OPERATIONS if each.number % _S3_PARTS == part]
+            every = list(bucket.schedules(ours))
+            found.lines.append(f"{len(every)} schedules on S3 exist of part {part + 1}")
             draw = random.Random(seed)
             # a long world is hundreds of objects, which cost more to put there than the schedule itself
             fewer = [each for each in every if "long" not in each.operation.world or draw.random() < _LONG_ON_S3]
-            chosen = draw.sample(fewer, min(count, len(fewer)))[part::_S3_PARTS]
+            chosen = draw.sample(fewer, min(math.ceil(count / _S3_PARTS), len(fewer)))
         for schedule in chosen:
             found.counts["S3", schedule.operation.name, schedule.kind.name] += 1
             with _failing(found):

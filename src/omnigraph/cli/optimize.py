@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,9 +14,12 @@ from omnigraph.cli.output import emit_json, emit_text
 from omnigraph.cli.progress import steps
 from omnigraph.cli.receipts import counted
 from omnigraph.cli.session import Session
+from omnigraph.errors import OmnigraphError
 from omnigraph.escaping import safe_text
 
 if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.maintenance.optimize import Report
     from omnigraph.engine.maintenance.receipts import OptimizedType, OptimizeResult
 
 _REASONS = {
@@ -40,17 +44,18 @@ def optimize(
     """
     if branch is not None and all_branches:
         raise UsageRefused("--branch and --all-branches exclude each other.")
-    done: list[OptimizeResult] = []
+    done: list[OptimizeResult | _Failed] = []
     with session.writing(uri) as graph:
         names = [each.name for each in graph.branches.list()] if all_branches else [branch or graph.branch]
         for name in names:
             with steps(session, f"optimize {name}", "types") as report:
                 report(0)
-                upkeep = graph.maintenance
-                result = session.send(
-                    lambda: upkeep.optimize(name, list(types) or None, full, progress=report)  # noqa: B023 - called here
-                )
-            done.append(result)
+                try:
+                    done.append(_sent(session, graph, name, types, full, report))
+                except OmnigraphError as error:
+                    if not any(done):
+                        raise
+                    done.append(_Failed(name, error))  # and not raised: what it proves is not true of the whole command
     if session.json:
         emit_json({"branches": [each.to_dict() for each in done]} if all_branches else done[0].to_dict())
     else:
@@ -58,8 +63,32 @@ def optimize(
     return Exit.FAILED if any(each.failed for each in done) else Exit.DONE
 
 
-def _text(result: OptimizeResult) -> str:
+def _sent(
+    session: Session, graph: Graph, branch: str, types: tuple[str, ...], full: bool, report: Report
+) -> OptimizeResult:
+    upkeep = graph.maintenance
+    return session.send(lambda: upkeep.optimize(branch, list(types) or None, full, progress=report))
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A branch that failed after another one was published."""
+
+    branch: str
+    error: OmnigraphError
+    failed = True
+
+    def __bool__(self) -> bool:
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"branch": self.branch, "error": self.error.to_dict()}
+
+
+def _text(result: OptimizeResult | _Failed) -> str:
     """A line for each index, then what became of the branch."""
+    if isinstance(result, _Failed):
+        return safe_text(f"{result.branch}: {result.error.code}: {result.error.message}")
     lines = [line for each in result.types for line in _type_lines(each)]
     what = "nothing to do" if result.commit is None else f"commit {result.commit.graph_commit_id}"
     if result.commit is None and (result.failed or any(each.skipped for each in result.types)):

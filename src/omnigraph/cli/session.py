@@ -182,7 +182,7 @@ class Session:
             try:
                 return write()
             finally:
-                self._staged = evidence.staged
+                self._staged = self._staged or evidence.staged  # of all that the command sent
 
     def standalone_root(self, uri: str | None) -> str:
         """The address of a store for a graph that may not exist yet; a default does not count."""

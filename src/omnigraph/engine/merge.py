@@ -7,6 +7,7 @@ it has. Branches that both changed something are refused here; three-way merging
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from omnigraph.engine.core import GraphCore
@@ -64,7 +65,8 @@ class MergeOperation:
         if head.id not in ancestry.left_only:
             self.outcome = "already_up_to_date"
             return None
-        if not self._fast_forwards(target, ancestry.bases):
+        base = self._base(target, ancestry.bases)
+        if base is None:
             raise NotAvailable(
                 f"'{source.branch}' and '{target.branch}' both changed since they parted:"
                 " merging such branches is not part of this version. Branch anew from"
@@ -77,7 +79,7 @@ class MergeOperation:
             kind="merge",
             footprint=Footprint(whole=True),
             schema=source.schema,
-            types=source.types,
+            types={t: _adopted(base, target, entry, t) for t, entry in source.types.items()},
             counts={t: _counted(absorbed, t) for t in changed},
             names={t: _name(source.types.get(t) or target.types[t]) for t in changed},
             touched={t: _touch(absorbed, t) for t in changed},
@@ -91,14 +93,24 @@ class MergeOperation:
             absorbed=absorbed,
         )
 
-    def _fast_forwards(self, target: Manifest, bases: tuple[CommitId, ...]) -> bool:
+    def _base(self, target: Manifest, bases: tuple[CommitId, ...]) -> Manifest | None:
+        """Where the two parted, if the target's contents are still those of that state."""
         if len(bases) != 1:
-            return False
+            return None
         if bases[0] == target.head_commit.id:
-            return True
+            return target
         base = commit_manifest(self._core, str(bases[0]))
         types = {*base.types, *target.types}
-        return base.schema == target.schema and all(_content(base, t) == _content(target, t) for t in types)
+        same = base.schema == target.schema and all(_content(base, t) == _content(target, t) for t in types)
+        return base if same else None
+
+
+def _adopted(base: Manifest, target: Manifest, entry: TypeEntry, type_id: str) -> TypeEntry:
+    """The source's entry; for rows that are the target's too, at the target's pin if upkeep moved it since the two parted."""
+    ours, former = target.types.get(type_id), base.types.get(type_id)
+    if ours is None or ours.content != entry.content or former is None or ours.pin == former.pin:
+        return entry
+    return replace(entry, pin=ours.pin, bytes=ours.bytes, indexes=ours.indexes)
 
 
 def _content(manifest: Manifest, type_id: str) -> str:

@@ -32,6 +32,8 @@ from omnigraph.tables.index_build import StagedIndexes, build_indexes
 from omnigraph.tables.index_plans import VECTOR_BYTES_LEAST, Wanted
 
 _TYPES_AT_ONCE = 8
+_FRESH_US = 12 * 3_600 * 1_000_000
+"""What nothing refers to may be swept once it is a day old, so what was written longer ago is not published (storage.md 4)."""
 
 Report = Callable[[int, int], None]
 """Called with the types that are done and how many there are."""
@@ -66,6 +68,7 @@ def optimize(
     Raises BranchNotFound, InvalidRequest for a type that the schema lacks, OutcomeUnknown, StorageFailure of the
     publication; that of one type's building is told in its part of the result.
     """
+    began = core.clock.now_us()
     snapshot = core.snapshot(core.standing(branch).manifest)
     chosen = _chosen(snapshot.catalog, types)
     staging_begins()
@@ -77,7 +80,8 @@ def optimize(
         return built
 
     built = side_by_side(one, chosen, at_most=_TYPES_AT_ONCE, name="omnigraph-optimize")
-    operation = OptimizeOperation({each.entity.id: found for each in built if (found := each.found) is not None})
+    found = {each.entity.id: staged for each in built if (staged := each.found) is not None}
+    operation = OptimizeOperation(found, snapshot.manifest.life, lambda: core.clock.now_us() - began <= _FRESH_US)
     commit = None
     if operation.built:
         written = write(core, WriteRequest(branch, operation, actor))
@@ -86,12 +90,14 @@ def optimize(
 
 
 class OptimizeOperation:
-    """Publishes what was built, by type id, as far as the tables are still at the pins that it was built on. `left_out`
-    are the types that are not.
+    """Publishes what was built, by type id, as far as the tables are still at the pins that it was built on, in the same life
+    of the branch, and while its files are `fresh`. `left_out` are the types that are not.
     """
 
-    def __init__(self, built: Mapping[str, StagedIndexes]) -> None:
+    def __init__(self, built: Mapping[str, StagedIndexes], life: int, fresh: Callable[[], bool]) -> None:
         self.built = dict(built)
+        self._life = life
+        self._fresh = fresh
         self.left_out: set[str] = set()
 
     @property
@@ -105,7 +111,8 @@ class OptimizeOperation:
 
     def plan(self, snapshot: Snapshot) -> WritePlan | None:
         """None if every type has moved."""
-        kept = {type_id: staged for type_id, staged in self.built.items() if _pin(snapshot, type_id) == staged.base}
+        holds = snapshot.manifest.life == self._life and self._fresh()
+        kept = {t: staged for t, staged in self.built.items() if holds and _pin(snapshot, t) == staged.base}
         self.left_out = self.built.keys() - kept.keys()
         if not kept:
             return None
