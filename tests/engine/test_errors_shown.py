@@ -114,9 +114,12 @@ def test_a_fault_at_the_end_of_the_text_has_a_place_too(graph: omnigraph.Graph, 
 
 def test_a_fix_is_text_to_write_or_there_is_none(graph: omnigraph.Graph) -> None:
     error = refused(graph, "query q() { match { $v: Vessel } return { $v.tonnage > 600 } }")
-    assert error.diagnostic.to_dict()["code"] == "T43"
+    shown = error.diagnostic.to_dict()
+    assert (shown["code"], shown["expected"]) == ("T43", "`as` and a name")
+    assert shown["fix"] == "$v.tonnage > 600 as holds"
+    error = refused(graph, "query q() { match { $v: Vessel } return { $v.title, $v.title } }")
+    assert error.diagnostic.to_dict()["code"] == "T25"
     assert "fix" not in error.diagnostic.to_dict()
-    assert error.diagnostic.to_dict()["expected"] == "`as` and a name"
 
 
 def test_no_text_of_a_caller_or_of_data_steers_a_terminal(graph: omnigraph.Graph) -> None:
