@@ -80,8 +80,9 @@ class TypeChange:
 class WritePlan:
     """One commit to be.
 
-    `changes` are staged and committed; so are `indexes`, by type id, built before, which change no row; `types` replaces the whole map of types first (schema changes, merges). `counts`,
-    `names` and `touched` speak of types without a change of their own here. `merged` is a merge's source head and
+    `changes` are staged and committed; so are `indexes`, by type id, built before, which change no row; `types` replaces the
+    whole map of types first (schema changes, merges). `counts`, `names` and `touched` speak of types without a change of
+    their own here. `merged` is a merge's source head and
     `absorbed` the records of its log that the target lacks.
     """
 

@@ -60,3 +60,14 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """
     begins = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) + np.repeat(starts - begins, counts)
+
+
+def runs(keys: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An order of some keys (no negative numbers), and in it where each asked number begins and how often it stands.
+
+    >>> [each.tolist() for each in runs(np.array([5, 2, 5]), np.array([5, 4, 2]))]
+    [[1, 0, 2], [1, 1, 0], [2, 0, 1]]
+    """
+    order = np.argsort(keys, kind="stable")
+    counts = np.bincount(keys, minlength=int(asked.max(initial=-1)) + 1)
+    return order, (np.cumsum(counts) - counts)[asked], counts[asked]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from omnigraph.query import sparse
-from omnigraph.query.codes import distinct, ranges
+from omnigraph.query.codes import distinct, ranges, runs
 from omnigraph.query.limits import Spending, Traversal
 from omnigraph.query.residency.adjacency import Adjacency, Steps
 from omnigraph.query.residency.edges import EdgeRows, Side
@@ -110,10 +110,10 @@ def meeting(back: Sequence[Leg], vertices: np.ndarray, targets: np.ndarray, spen
     from there. Cheaper where few edges lead to them.
     """
     met = crossings(back, targets, spending)
-    order = np.argsort(met.neighbours, kind="stable")
-    begins, counts = _runs(met.neighbours[order], vertices)
-    spending.examine(int(counts.sum()))
-    spending.make(int(counts.sum()), _STEP_NUMBERS)
+    order, begins, counts = runs(met.neighbours, vertices)
+    rows = int(counts.sum())
+    spending.examine(rows)
+    spending.make(rows, _STEP_NUMBERS)
     at = order[ranges(begins, counts)]
     return Crossing(
         np.repeat(np.arange(len(vertices)), counts),
@@ -126,13 +126,6 @@ def meeting(back: Sequence[Leg], vertices: np.ndarray, targets: np.ndarray, spen
 def paired_off(crossing: Crossing) -> Pairs:
     """The pairs that some crossings join, each once."""
     return _pairs(distinct(_codes(crossing.index, crossing.neighbours)))
-
-
-def _runs(ordered: np.ndarray, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each of the vertices stands in ascending numbers, and how often."""
-    most = int(max(ordered[-1] if len(ordered) else -1, vertices.max() if len(vertices) else -1)) + 1
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(ordered, minlength=most))])
-    return offsets[vertices], offsets[vertices + 1] - offsets[vertices]
 
 
 def within(legs: Sequence[Leg], vertices: np.ndarray, low: int, high: int, width: int, spending: Spending) -> Pairs:

@@ -25,7 +25,8 @@ class QuerySettings:
     difference to an answer: `ann_nprobes` (0: no cap) and `exact_nearest` to which rows an indexed `nearest` finds,
     `fts_scratch_rows` to whether a full-text index that is yet to be built is done without.
 
-    `memory_bytes`: what one step of a query may make at once; the process's own to say. `fixed`: limits that no request can raise, only the environment of the process.
+    `memory_bytes`: what one step of a query may make at once; the process's own to say. `fixed`: limits that no request can
+    raise, only the environment of the process.
     """
 
     traversal: Traversal = "auto"

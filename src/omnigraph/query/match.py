@@ -17,7 +17,7 @@ from omnigraph.lang.query.typed import Block, Expr, Hop, Pattern
 from omnigraph.query import hops
 from omnigraph.query.bindings import Bindings, EdgeColumn, joined_together
 from omnigraph.query.candidates import candidate_vertices, looked_up, passing
-from omnigraph.query.codes import distinct, ranges
+from omnigraph.query.codes import distinct, ranges, runs
 from omnigraph.query.expressions import Scope, true_rows
 from omnigraph.query.folds import fold_holds
 from omnigraph.query.hops import Leg
@@ -190,18 +190,14 @@ def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     hop, products = step.hop, matching.spending.products
     legs = legs_of(matching, hop, step.from_left)
     vertices = bindings.nodes[hop.left if step.from_left else hop.right]
-    far = _far_nodes(matching, step, legs, vertices)
-    back = None if far is None else _way_back(matching, step, far, _degrees(legs, vertices))
-    if hop.edge_var is None and back is None:
-        pairs = _hop_pairs(matching, hop, legs, vertices)
-        matching.spending.make(len(pairs.index), bindings.width + 1)
-        grown = bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
+    far = _far_end(matching, step, legs, vertices)
+    back = None if far is None else far.back
+    if far is not None and back is not None:
+        grown = _crossed(matching, step, bindings, hops.meeting(back, vertices, far.nodes, matching.spending))
+    elif hop.edge_var is not None:
+        grown = _crossed(matching, step, bindings, hops.crossings(legs, vertices, matching.spending))
     else:
-        if far is not None and back is not None:
-            crossing = hops.meeting(back, vertices, far, matching.spending)
-        else:
-            crossing = hops.crossings(legs, vertices, matching.spending)
-        grown = _crossed(step, bindings, crossing)
+        grown = _reached(matching, step, bindings, _hop_pairs(matching, hop, legs, vertices))
     way: Way = "indexed" if matching.spending.products == products else "matrix"
     matching.watch.passed(place_of(step, "hop"), grown.length, way if back is None else "reversed")
     if not step.node.conjuncts:
@@ -209,52 +205,55 @@ def _expanded(matching: Matching, step: Expand, bindings: Bindings) -> Bindings:
     with matching.watch.running(place_of(step, "filter")):
         if far is None:
             return _arrived(matching, step.node, grown)
-        return grown if back is not None else grown.where(_among(far, grown.nodes[step.node.var]))
+        return grown if back is not None else grown.where(np.isin(grown.nodes[step.node.var], far.nodes))
 
 
-def _crossed(step: Expand, bindings: Bindings, crossing: hops.Crossing) -> Bindings:
+def _reached(matching: Matching, step: Expand, bindings: Bindings, pairs: hops.Pairs) -> Bindings:
+    """Assignments over pairs of nodes."""
+    matching.spending.make(len(pairs.index), bindings.width + 1)
+    return bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
+
+
+def _crossed(matching: Matching, step: Expand, bindings: Bindings, crossing: hops.Crossing) -> Bindings:
     """Assignments over edge rows: each row one of its own if the edge is bound, else each pair of nodes."""
     hop = step.hop
     if hop.edge_var is None:
-        pairs = hops.paired_off(crossing)
-        return bindings.take(pairs.index).with_node(step.node.var, pairs.neighbours)
+        return _reached(matching, step, bindings, hops.paired_off(crossing))
     edge = EdgeColumn(edge_types(hop), crossing.member, crossing.rows)
-    return bindings.take(crossing.index).with_node(step.node.var, crossing.neighbours).with_edge(hop.edge_var, edge)
+    pairs = hops.Pairs(crossing.index, crossing.neighbours)
+    return _reached(matching, step, bindings, pairs).with_edge(hop.edge_var, edge)
 
 
 _FAR_LEAST = 50_000  # edge rows to look at, below which nothing is worth a thought
 _FAR_SHARE = 4  # edge rows met from behind are put in order too
 
 
-def _far_nodes(matching: Matching, step: Expand, legs: Sequence[Leg], vertices: np.ndarray) -> np.ndarray | None:
-    """All nodes that pass the tests of the far end, if judging each of them costs less than judging whatever is reached."""
+@dataclass(frozen=True, slots=True)
+class _FarEnd:
+    """All nodes that pass the tests of a hop's far end, and the legs back from them if that is the shorter way."""
+
+    nodes: np.ndarray
+    back: list[Leg] | None
+
+
+def _far_end(matching: Matching, step: Expand, legs: Sequence[Leg], vertices: np.ndarray) -> _FarEnd | None:
+    """None if judging each node there costs more than judging whatever is reached."""
     node = step.node
     if step.hop.high > 1 or not node.conjuncts or matching.spending.settings.traversal != "auto":
         return None
-    nodes = len(matching.snapshot.dictionary(matching.snapshot.catalog.nodes[node.type_name]))
-    if _degrees(legs, vertices) < max(_FAR_LEAST, nodes):
+    of_type = len(matching.snapshot.dictionary(matching.snapshot.catalog.nodes[node.type_name]))
+    ahead = _degrees(legs, vertices)
+    if ahead < max(_FAR_LEAST, of_type):
         return None
-    return candidate_vertices(matching.snapshot, matching.scope, node)
-
-
-def _way_back(matching: Matching, step: Expand, far: np.ndarray, ahead: int) -> list[Leg] | None:
-    """The legs of a hop as they are crossed from its far end, if few edge rows lie there and many ahead."""
-    nodes = len(matching.snapshot.dictionary(matching.snapshot.catalog.nodes[step.node.type_name]))
-    if len(far) * _FAR_SHARE > nodes:
-        return None  # before the way back is made ready, which takes time
+    nodes = candidate_vertices(matching.snapshot, matching.scope, node)
+    if len(nodes) * _FAR_SHARE > of_type:
+        return _FarEnd(nodes, None)  # before the way back is made ready, which takes time
     back = legs_of(matching, step.hop, not step.from_left)
-    return back if _degrees(back, far) * _FAR_SHARE <= ahead else None
+    return _FarEnd(nodes, back if _degrees(back, nodes) * _FAR_SHARE <= ahead else None)
 
 
 def _degrees(legs: Sequence[Leg], vertices: np.ndarray) -> int:
     return sum(int(leg.adjacency.degrees(vertices).sum()) for leg in legs)
-
-
-def _among(known: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-    """Which of the vertices are known."""
-    mark = np.zeros(int(max(known.max(initial=-1), vertices.max(initial=-1))) + 1, bool)
-    mark[known] = True
-    return mark[vertices]
 
 
 def _counted(matching: Matching, step: Expand, bindings: Bindings, needed: Set[str], *, once: bool) -> Bindings | None:
@@ -308,14 +307,12 @@ def _hop_pairs(matching: Matching, hop: Hop, legs: list[Leg], vertices: np.ndarr
     pairs = hops.within(legs, sources, hop.low, hop.high, _width(matching, hop), matching.spending)
     if len(sources) == len(vertices) and np.array_equal(place, np.arange(len(vertices))):
         return pairs
-    order = np.argsort(pairs.index, kind="stable")
-    counts = np.bincount(pairs.index, minlength=len(sources))
-    begins = np.cumsum(counts) - counts
-    own = counts[place]
-    matching.spending.examine(int(own.sum()))
-    matching.spending.make(int(own.sum()), 2)
+    order, begins, own = runs(pairs.index, place)
+    rows = int(own.sum())
+    matching.spending.examine(rows)
+    matching.spending.make(rows, 2)
     index = np.repeat(np.arange(len(vertices)), own)
-    return hops.Pairs(index, pairs.neighbours[order[ranges(begins[place], own)]])
+    return hops.Pairs(index, pairs.neighbours[order[ranges(begins, own)]])
 
 
 def _width(matching: Matching, hop: Hop) -> int:

@@ -209,7 +209,11 @@ class _Writing:
 
     def _id_of(self, entity: EntityType, assignments: Iterable[Assignment]) -> str | None:
         """The id of the node that an insert makes, where the values of its key can be one."""
-        values = {each.property: constant_value(each.value, self._scope) for each in assignments}
+        values = {
+            each.property: constant_value(each.value, self._scope)
+            for each in assignments
+            if each.property in entity.key
+        }
         properties = [entity.property(name) for name in entity.key]
         types = [each.type for each in properties if each is not None and each.name in values]
         if not types or len(types) != len(entity.key):

@@ -83,14 +83,15 @@ def _checked_items(written: Sequence[Item], place: Place, first: Key | None) -> 
         typed = typed_expression(item.expression, place)
         check_item(item.expression, first)
         if item.alias is None and _is_test(item.expression):
+            alias, end = f" as {_free_name(written)}", item.expression.span.end
             raise type_fault(
                 "T43",
                 "a Boolean expression needs an alias",
                 item.expression.span,
                 expression=expression_text(item.expression),
                 expected="`as` and a name",
-                fix=f"{expression_text(item.expression)} as {_free_name(written)}",
-                edits=(Replacement(Span(end := item.expression.span.end, end), f" as {_free_name(written)}"),),
+                fix=f"{expression_text(item.expression)}{alias}",
+                edits=(Replacement(Span(end, end), alias),),
             )
         name = column_name(item.expression) if item.alias is None else item.alias.text
         if name in names:
