@@ -73,7 +73,13 @@ ADVICE_WITHOUT_KEY = (
     "Ask for the outcome of graph_commit_id before this is repeated: it had no idempotency_key, so a repeat is"
     " another write. Not seeing it proves nothing until a later commit follows the base."
 )
-_OF_BRANCHES_AND_INIT = {
+_OF_KINDS = {
+    ("schema", False): (
+        "Ask for the outcome of graph_commit_id, or apply the same text again: if it is accepted by then, nothing is"
+        " changed; what others accepted since would be replaced by it. Not seeing it proves nothing until a later"
+        " commit follows the base."
+    ),
+    ("optimize", False): "Run it again: what is indexed by then is left as it is.",
     ("branch_create", True): (
         "Repeat this with this idempotency_key, or look at the list of branches after the branch's next write."
     ),
@@ -91,7 +97,7 @@ _OF_BRANCHES_AND_INIT = {
 
 def advice(kind: str, *, committed: bool, keyed: bool) -> str:
     """What to do about an unknown outcome of this kind: not everything attempts a commit or takes a key."""
-    found = _OF_BRANCHES_AND_INIT.get((kind, keyed))
-    if found is not None and (kind == "init" or not committed):
+    found = _OF_KINDS.get((kind, keyed))
+    if found is not None and not (committed and kind.startswith("branch_")):
         return found
     return ADVICE if keyed else ADVICE_WITHOUT_KEY

@@ -356,7 +356,8 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
 
     `branch`, `base_commit_id` and `graph_commit_id` say where to look; `resolve` looks. The answer turns final with the
     branch's next write. `cls` is the class of the last failure, if one was seen, and `phase` the step that sent the
-    request; `by_fault` says that a fault of this program ended the attempt, in which a server stops.
+    request; `by_fault` says that a fault of this program ended the attempt, in which a server stops. `commit_kind` is the
+    attempted commit's own, which the advice goes by.
     """
 
     def __init__(
@@ -369,6 +370,7 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
         graph_commit_id: str | None,
         graph_id: str | None = None,
         idempotency_key: str | None = None,
+        commit_kind: str | None = None,
         cls: StorageClass | None = None,
         ask: Callable[[float], OutcomeLike] | None = None,
     ) -> None:
@@ -382,7 +384,7 @@ class OutcomeUnknown(OmnigraphError, code="outcome_unknown", retry="reconcile"):
             "server_stopping": False,
             "class": None if cls is None else str(cls),
             "phase": str(StoragePhase.PUBLISH),
-            "advice": advice(kind, committed=graph_commit_id is not None, keyed=idempotency_key is not None),
+            "advice": advice(commit_kind or kind, committed=bool(graph_commit_id), keyed=bool(idempotency_key)),
         }
         if idempotency_key is not None:
             details["idempotency_key"] = idempotency_key

@@ -49,6 +49,13 @@ SCHEMA_GROWN = SCHEMA + " node Quay { code: String @key }"
 FERRY = 'query f() { insert Ferry { from: "0", to: "0", line: "L" } }'
 
 
+def optimized(root: Path) -> None:
+    """The error of a type that could not be done is in the answer; here it is raised."""
+    for each in omnigraph.open(root / GRAPH).maintenance.optimize(full=True).types:
+        if each.error is not None:
+            raise each.error
+
+
 PYTHON: dict[str, Callable[[Path], object]] = {
     "init": lambda root: omnigraph.init(root / "new.omni", schema=SCHEMA),
     "open and list": lambda root: [
@@ -78,6 +85,7 @@ PYTHON: dict[str, Callable[[Path], object]] = {
     "branch delete": lambda root: omnigraph.open(root / GRAPH).branches.delete("side"),
     "schema plan": lambda root: omnigraph.open(root / GRAPH).schema.plan(SCHEMA_GROWN),
     "schema apply": lambda root: omnigraph.open(root / GRAPH).schema.apply(SCHEMA_GROWN),
+    "optimize": lambda root: optimized(root),
 }
 
 HTTP: dict[str, tuple[str, str, str, bytes]] = {
@@ -110,6 +118,7 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "branch delete": lambda root: ["branch", "delete", "side", "--store", str(root / GRAPH)],
     "init": lambda root: ["init", str(root / "new.omni"), "--schema", str(root / "schema.pg")],
     "schema apply": lambda root: ["schema", "apply", str(root / GRAPH), "--schema", str(root / "grown.pg")],
+    "optimize": lambda root: ["optimize", str(root / GRAPH)],
 }
 
 

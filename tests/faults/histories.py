@@ -24,10 +24,11 @@ from faults.lab import (
     shown,
     told,
 )
+from faults.operations import optimized
 from faults.oracle import SCHEMA, Deed, accepted, also, gone, marked, nothing, only, put
 from faults.places import Place, Way, happens
 from faults.reading import rows_read, shown_types
-from faults.truth import Contents, Held, States, Violation, check_parents, held, judge, require
+from faults.truth import Contents, Held, States, Violation, check_parents, held, judge, label_of, require
 from faults.witness import Witness
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.graph import Graph
@@ -40,11 +41,11 @@ from support.clocks import SteppingClock
 from support.grouping import Together
 
 _KINDS = (
-    "port port note ferry leg update delete load merge-rows overwrite fork fork-load merge remove schema"
+    "port port note ferry leg update delete load merge-rows overwrite fork fork-load merge remove schema optimize"
     " crowd crowd repeat repeat look read"
 ).split()
 _IN_A_CROWD = ("port", "port", "note", "ferry", "leg", "update", "load")
-_NESTED = ("port", "note", "ferry", "update", "delete", "load", "schema", "fork", "remove", "repeat")
+_NESTED = ("port", "note", "ferry", "update", "delete", "load", "schema", "optimize", "fork", "remove", "repeat")
 
 Work = Callable[[Graph, str | None], Any]
 
@@ -75,7 +76,7 @@ class History:
         self.deeds: dict[str, Deed] = {}
         self.answers: dict[str, Answer] = {}
         self._works: dict[str, tuple[str, Work, str, str]] = {}  # label -> branch, work, key, writer's name
-        self._schemas: set[str] = set()  # labels of schema changes
+        self._keyless: set[str] = set()  # labels of what takes no key
         self._said: dict[str, str] = {}  # commit id -> what a look-up said that is final
         self._attempted: list[str] = []
         self._branches = ["main"]
@@ -211,8 +212,11 @@ class History:
                     _mutation(f'query m() {{ delete Port where code = "{code}" }}', label, branch),
                 )
             case "schema":
-                self._schemas.add(label)
+                self._keyless.add(label)
                 return branch, *_schema(label, branch, writer)
+            case "optimize":
+                self._keyless.add(label)
+                return branch, nothing, lambda graph, key: optimized(graph, label, branch)
             case "merge":
                 source = self._draw.choice(self._branches)
                 delete = self._happens(0.5)
@@ -271,10 +275,10 @@ class History:
             self._take(label, answer_of(result))
 
     def _repeat(self, writer: Writer) -> None:
-        """The same request under the same key, through another engine, by the same client. Not a schema: that takes no
-        key, and asks for a state, which others may have changed since.
+        """The same request under the same key, through another engine, by the same client. Not a schema, nor an optimize:
+        they take no key, and ask for a state, which others may have changed since.
         """
-        keyed = [label for label in self._works if label not in self._schemas]
+        keyed = [label for label in self._works if label not in self._keyless]
         unsettled = [label for label in keyed if not isinstance(self.answers.get(label), Done)]
         label = self._draw.choice(unsettled or keyed or [""])
         if not label or label not in self.answers:
@@ -370,7 +374,7 @@ class History:
         anything being restarted.
         """
         for label, answer in list(self.answers.items()):
-            if isinstance(answer, Doubt | Stopped) and label in self._works and label not in self._schemas:
+            if isinstance(answer, Doubt | Stopped) and label in self._works and label not in self._keyless:
                 branch, work, key, name = self._works[label]
                 if branch == "main":
                     handle = Graph(Context(self._draw.choice(self.writers).core, actor=name))
@@ -400,7 +404,7 @@ class History:
 def _lives(found: Held) -> Counter[tuple[str, tuple[str, int]]]:
     """How often each label is in each life of each branch."""
     return Counter(
-        (commit.message or "", (branch, version.manifest.life))
+        (label_of(commit), (branch, version.manifest.life))
         for branch, chain in found.chains.items()
         for version in chain
         for commit in version.manifest.commits

@@ -30,6 +30,7 @@ from faults.worlds import NOTE, OLD_KEY
 from omnigraph.engine.effects import definite_failures
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init_core
+from omnigraph.engine.reading.context import Context
 from omnigraph.errors import OmnigraphError, StorageClass, StorageFailure, StoragePhase
 from support.grouping import Together
 
@@ -263,6 +264,15 @@ def _deletion(answer: Answer) -> Answers:
     error = StorageFailure if said["code"] == "storage_failure" else OmnigraphError
     more = {"cls": StorageClass.TIMEOUT, "phase": StoragePhase.PUBLISH} if error is StorageFailure else {}
     return {DELETION: Definite(error(said["error"], code=said["code"], effects="none", **more))}
+
+
+def optimized(graph: Graph, label: str, branch: str = "main") -> Any:
+    """By an actor of this name. What fails in the building of all that there is to build is raised."""
+    done = Graph(Context(graph.core, actor=label)).maintenance.optimize(branch)
+    failed = [each.error for each in done.types if each.error is not None]
+    if done.commit is None and failed:
+        raise failed[0]
+    return done
 
 
 # --- reads
@@ -528,6 +538,17 @@ OPERATIONS: tuple[Operation, ...] = (
         cold=True,
         twin=False,
         rivals={"taken": made_by_another},
+    ),
+    _write(
+        35,
+        "optimize",
+        _single(lambda graph, key: optimized(graph, LABEL)),
+        nothing,
+        _update_rivals,
+        shares=True,
+        keyed=False,
+        again=True,
+        twin=False,
     ),
     Operation(40, "query", _reading(_ports), reads=True, rivals=_update_rivals, keyed=False, twin=False),
     Operation(

@@ -102,7 +102,7 @@ BUGS = (
                 'case Unknown():\n                return NotPublished("refused", outcome.cls)',
             ),
         ),
-        Catcher(operation=10, kind=4),
+        Catcher(operation=10, kind=27),
     ),
     Bug("each re-issue may have an id of its own", PUBLISH, ((_SENDING, _FRESH_ID),), Catcher(operation=33, kind=4)),
     Bug(

@@ -59,6 +59,7 @@ ROOMS = (
     "_transactions",
     "_versions",
     "_deletions",
+    "_indices",
     "/data/",
 )
 """What the keys of a graph root's objects contain, by kind of object; each request is of the first that fits."""
@@ -97,7 +98,7 @@ class S3Request:
 
 _CHAIN = ("__manifest",)
 _OURS = ("__manifest", "__schema", "__lineage")  # what has a digest of its own
-_LANCE = ("_transactions", "_versions", "_deletions", "/data/")
+_LANCE = ("_transactions", "_versions", "_deletions", "_indices", "/data/")
 
 S3_KINDS: tuple[S3Kind, ...] = (
     S3Kind(1, "403", lambda: refuse(403, "AccessDenied")),

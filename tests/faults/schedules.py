@@ -20,13 +20,14 @@ from itertools import pairwise
 
 from faults.kinds import BY_NUMBER as KINDS_BY_NUMBER
 from faults.kinds import KINDS, Kind, later_target
-from faults.lab import Answer, Definite, Done, Doubt, Lab, Stopped, explained
+from faults.lab import HOUR, Answer, Definite, Done, Doubt, Lab, Stopped, explained
 from faults.operations import BY_NUMBER as OPERATIONS_BY_NUMBER
 from faults.operations import DELETION, KEY, LABEL, OPERATIONS, Operation
 from faults.oracle import put
 from faults.reading import check_branches, check_handle, check_value
-from faults.truth import Held, require
-from faults.worlds import NOTE, copied, world
+from faults.truth import Held, label_of, require
+from faults.worlds import LATER_US, NOTE, copied, world
+from omnigraph.engine.maintenance.receipts import OptimizeResult
 from omnigraph.errors import BranchNotFound, HistoryReclaimed, InvalidQuery, ReadSetConflict
 from omnigraph.manifest.ids import CommitId
 from omnigraph.store.base import Refused, Unknown
@@ -254,6 +255,10 @@ class Judged:
             require(allowed and met, f"{label} is refused ({answer.error.code}: {answer.error}) without a reason")
         if isinstance(answer, Stopped):
             require(self._interrupts, f"{label} was interrupted by nobody")
+        if isinstance(answer, Done) and isinstance(answer.value, OptimizeResult):
+            slept = lab.clock.now_us() - LATER_US > 12 * HOUR * 1e6
+            reason = answer.commit is not None or lab.rivals > 0 or slept
+            require(reason, f"{label} indexed nothing, and nobody stood in its way")
 
     # what must hold
 
@@ -296,12 +301,18 @@ class Judged:
                 require(int(twin) <= times <= 1, f"{label} is unknown and is there {times} times ({when})")
 
     def _undone_between(self, label: str) -> bool:
-        """Whether another schema came after each change of this one but the last: it takes no key and asks for a state, so
-        that a repeat has that made again.
+        """Whether others changed what this one makes after each time but the last: it takes no key and asks for a state (a
+        schema, or tables with their indexes), so that a repeat has that made again.
         """
-        changes = [commit.message for commit in self._lab.held().commits() if commit.kind == "schema"]
-        places = [place for place, message in enumerate(changes) if message == label]
-        return len(places) > 1 and all(later - earlier > 1 for earlier, later in pairwise(places))
+        commits = list(self._lab.held().commits())
+        own = [each for each in commits if label_of(each) == label]
+        if len(own) < 2 or own[0].kind not in ("schema", "optimize"):
+            return False
+        if own[0].kind == "schema":
+            series = [[each for each in commits if each.kind == "schema"]]
+        else:
+            series = [[each for each in commits if type_id in each.touched] for one in own for type_id in one.touched]
+        return not any(label_of(a) == label_of(b) == label for changes in series for a, b in pairwise(changes))
 
     def _anew(self, found: Held) -> bool:
         began, now = self._began.get(self._operation.branch), found.head(self._operation.branch)
@@ -313,7 +324,7 @@ class Judged:
             v.manifest.life
             for v in found.chains[self._operation.branch]
             for commit in v.manifest.commits
-            if commit.message == label
+            if label_of(commit) == label
         )
         require(max(lives.values(), default=0) <= 1, f"{label} is there twice in one life of its branch")
         commit = found.named(answer.commit) if isinstance(answer, Done) else None

@@ -14,8 +14,8 @@ import pytest
 
 from faults import s3
 from faults.lab import Answer, Definite, Done, Doubt, told
-from faults.operations import BY_NUMBER
-from faults.oracle import put
+from faults.operations import BY_NUMBER, optimized
+from faults.oracle import nothing, put
 from faults.reading import rows_read
 from faults.worlds import NOTE
 from omnigraph.errors import StorageFailure
@@ -75,16 +75,22 @@ def test_what_a_busy_store_refuses_fails_typed_and_the_handle_works_when_it_is_o
         answer = told(lambda: lab.graph.mutate(NOTE, m=label, message=label, idempotency_key=label))
         return answers.setdefault(label, answer)
 
+    def upkeep(label: str) -> Answer:
+        lab.deeds[label] = nothing
+        return answers.setdefault(label, told(lambda: optimized(lab.graph, label)))
+
     storms: dict[str, Any] = {"some": now_and_then(refuse(503)), "all": refuse(503), "too-many": too_many}
     for name, storm in storms.items():
         bucket.proxy.break_next(storm, times=1_000_000)
         for number in range(WRITES if name == "some" else 1):
             _typed(write(f"{name}-{number}"), doubtful=True)
             _typed(told(lambda: rows_read(lab.graph), reads=True), doubtful=False)
+        _typed(upkeep(f"indexes-{name}"), doubtful=True)
         bucket.proxy.heal()
         assert isinstance(write(f"after-{name}"), Done)
         assert isinstance(told(lambda: rows_read(lab.graph), reads=True), Done)
 
+    assert isinstance(upkeep("indexes-after"), Done)
     found = lab.held_anew()
     labels = Counter(found.labels())
     for label, answer in answers.items():
@@ -93,5 +99,5 @@ def test_what_a_busy_store_refuses_fails_typed_and_the_handle_works_when_it_is_o
             said = lab.graph.commits.outcome(answer.commit).outcome
             assert labels[label] == (said == "published")
         else:
-            assert labels[label] == isinstance(answer, Done), label
+            assert labels[label] == (isinstance(answer, Done) and answer.commit is not None), label
     lab.judge(found, {"main"})

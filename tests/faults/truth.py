@@ -34,6 +34,11 @@ def require(holds: bool, otherwise: str) -> None:
         raise Violation(otherwise)
 
 
+def label_of(commit: Commit) -> str:
+    """Which write of a run a commit is: an optimize takes no message, so that its actor says it."""
+    return (commit.actor if commit.kind == "optimize" else commit.message) or ""
+
+
 @dataclass(frozen=True)
 class Version:
     manifest: Manifest
@@ -71,7 +76,7 @@ class Held:
 
     def labels(self) -> Counter[str]:
         """How often each label is in the chains."""
-        return Counter(commit.message or "" for commit in self.commits())
+        return Counter(map(label_of, self.commits()))
 
     def named(self, commit_id: str | None) -> Commit | None:
         return next((commit for commit in self.commits() if str(commit.id) == commit_id), None)
@@ -200,8 +205,9 @@ class States:
     def _next(self, commit: Commit, before: Model) -> Model:
         if commit.kind == "merge":
             return before
-        deed = self._deeds.get(commit.message or "")
-        require(deed is not None, f"nobody asked for commit {commit.id} ('{commit.message}')")
+        label = label_of(commit)
+        deed = self._deeds.get(label)
+        require(deed is not None, f"nobody asked for commit {commit.id} ('{label}')")
         assert deed is not None
         after = deed(before)
         if commit.kind != "schema":
@@ -279,6 +285,7 @@ class Contents:
         unharmed: dict[TablePin, Rows] | None = None,
         lasting: Collection[TablePin] = (),
     ) -> None:
+        self._store = store
         self._tables = tables
         self._schemas = SchemaStore(store)
         self._opened: dict[TablePin, int] = {}
@@ -304,6 +311,23 @@ class Contents:
             if rows is None:
                 rows = self._opened[entry.pin] = self._tables.open(entry.pin).rows
             require(rows == entry.rows, f"{version.name}: {entry.name} has {rows} rows, and {entry.rows} are counted")
+        for commit in version.manifest.commits:
+            if commit.kind == "optimize":
+                self._check_indexes(version, commit)
+
+    def _check_indexes(self, version: Version, commit: Commit) -> None:
+        """What was built stands in storage, and the table names it."""
+        for type_id in commit.touched:
+            pin = version.manifest.types[type_id].pin
+            require(pin is not None, f"{version.name} indexes a table that is none")
+            assert pin is not None
+            found = [
+                each for index in self._tables.open(pin).search_indexes.described.values() for each in index.segments
+            ]
+            require(bool(found), f"{version.name}: nothing of what {commit.id} built is in the table")
+            for segment in found:
+                files = list(self._store.list(f"{pin.path}/_indices/{segment.uuid}"))
+                require(bool(files), f"{version.name}: an index of {commit.id} has no files")
 
     def picture(self, version: Version) -> Picture:
         """All rows of a version. Raises Violation if two have one id, or an edge lacks an end."""

@@ -229,4 +229,14 @@ EVERY_WRITE = (
         keyed=False,
         method=None,
     ),
+    Write(
+        "optimize",
+        {},
+        {},
+        lambda graph, _given, _key: graph.maintenance.optimize(),
+        lambda _given, _root: ["optimize"],
+        lambda _: ("", "", b""),
+        keyed=False,
+        method=None,
+    ),
 )

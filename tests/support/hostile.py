@@ -47,7 +47,14 @@ _OS_CALLS = (
 ).split()
 # What asks storage. An opened dataset lists its fragments from memory.
 _METHODS: tuple[tuple[str, type, tuple[str, ...]], ...] = (
-    ("lance", lance.LanceDataset, ("__init__", "commit", "scanner")),
+    (
+        "lance",
+        lance.LanceDataset,
+        (
+            *("__init__", "commit", "scanner"),
+            *("describe_indices", "create_index_uncommitted", "merge_existing_index_segments", "read_transaction"),
+        ),
+    ),
     ("lance", lance.fragment.LanceFragment, ("scanner", "take")),
     (
         "lance",

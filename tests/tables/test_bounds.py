@@ -17,6 +17,8 @@ from omnigraph.errors import StorageClass, StorageFailure
 from omnigraph.store.base import Created, Store, StoreError, Unknown
 from omnigraph.store.cloud import CloudStore
 from omnigraph.store.open import open_store
+from omnigraph.tables.index_build import build_indexes
+from omnigraph.tables.index_plans import Wanted
 from omnigraph.tables.stage import Committed
 from omnigraph.tables.store import TableStore
 from support.clocks import SteppingClock
@@ -142,6 +144,12 @@ LANCE_READS = [
     ("GET", "_versions/", LANCE_READS_MAX * ATTEMPTS_MAX, 16),
     ("GET", "data/", LANCE_READS_MAX * ATTEMPTS_MAX, 16),
 ]
+LANCE_INDEXES = [
+    ("PUT", "_indices/", ATTEMPTS_MAX, 4),
+    ("LIST", "_indices/", CLIENT_ATTEMPTS, 1),
+    ("HEAD", "part_0_", ATTEMPTS_MAX, 1),
+    ("GET", "part_0_", LANCE_READS_MAX * ATTEMPTS_MAX, 16),
+]
 SETTINGS = [None, "", "0"]
 
 
@@ -197,6 +205,31 @@ def test_lance_asks_sixty_four_times_for_what_it_reads_and_no_setting_makes_it_m
     assert len(broken) == (with_0 if setting == "0" else most)
     others = Counter((seen.verb, seen.key) for seen in proxy.requests if seen not in broken)
     assert max(others.values(), default=1) == 1, "what is answered is asked for once"
+
+
+@pytest.mark.parametrize("setting", [None, "0"], ids=named)
+@pytest.mark.parametrize(("method", "file", "most", "with_0"), LANCE_INDEXES, ids=str)
+def test_lance_is_bound_likewise_while_it_makes_an_index(
+    proxy: S3Proxy,
+    s3_root: str,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str | None,
+    method: str,
+    file: str,
+    most: int,
+    with_0: int,
+) -> None:
+    if setting is not None:
+        monkeypatch.setenv(SETTING, setting)
+    tables = TableStore(open_store(s3_root))
+    first = rows(tables)
+    proxy.forget()
+    proxy.break_next(refuse(503, "SlowDown"), method=method, key=file, times=FOR_EVER)
+    with pytest.raises(StorageFailure) as caught:
+        build_indexes(tables, first.pin, [Wanted("__id", "text")])
+    assert (caught.value.cls, caught.value.phase) == (StorageClass.THROTTLED, "stage")
+    sent = Counter(seen.key for seen in proxy.requests if seen.verb == method and file in seen.key)
+    assert max(sent.values()) == (with_0 if setting == "0" else most)
 
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "storage.md"

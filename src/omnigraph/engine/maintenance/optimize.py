@@ -21,7 +21,7 @@ from omnigraph.engine.reading.entity import unknown_type
 from omnigraph.engine.receipts import Commit
 from omnigraph.engine.writing.entry import WriteRequest
 from omnigraph.engine.writing.write import write
-from omnigraph.errors import StorageFailure
+from omnigraph.errors import OmnigraphError, StorageFailure
 from omnigraph.lang.schema.catalog import Catalog, NodeType, Property
 from omnigraph.lang.types import Scalar
 from omnigraph.manifest.model import TablePin
@@ -45,7 +45,7 @@ class _Built:
 
     entity: NodeType
     staged: StagedIndexes | None
-    error: StorageFailure | None = None
+    error: OmnigraphError | None = None
 
     @property
     def found(self) -> StagedIndexes | None:
@@ -66,7 +66,7 @@ def optimize(
     """Build and publish what the declared indexes of a branch lack. `full`: one segment an index, over everything.
 
     Raises BranchNotFound, InvalidRequest for a type that the schema lacks, OutcomeUnknown, StorageFailure of the
-    publication; that of one type's building is told in its part of the result.
+    publication; what fails in one type's building is told in its part of the result.
     """
     began = core.clock.now_us()
     snapshot = core.snapshot(core.standing(branch).manifest)
@@ -135,8 +135,9 @@ def _built(core: GraphCore, snapshot: Snapshot, entity: NodeType, *, full: bool,
     try:
         with snapshot.naming():
             staged = build_indexes(core.tables, pin, wanted, full=full, vector_bytes_least=vector_bytes_least)
-    except StorageFailure as error:
-        error.of_write(staged=True)
+    except OmnigraphError as error:
+        if isinstance(error, StorageFailure):
+            error.of_write(staged=True)
         return _Built(entity, None, error)
     return _Built(entity, staged)
 

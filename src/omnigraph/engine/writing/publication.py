@@ -139,6 +139,7 @@ def unknown_outcomes(
             graph_commit_id=None if commit is None else str(commit.id),
             graph_id=core.graph_id,
             idempotency_key=key,
+            commit_kind=None if commit is None or kind != "commit" else commit.kind,
             cls=cls,
             ask=None if commit is None else partial(await_outcome, core, str(commit.id)),
         )
