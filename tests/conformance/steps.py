@@ -65,14 +65,14 @@ class Step:
 
 @dataclass(frozen=True)
 class LogicCase:
-    file: str
+    file: Path
     title: str
     graph: str
     steps: tuple[Step, ...]
 
     @property
     def name(self) -> str:
-        return f"{self.file}: {self.title}"
+        return f"{self.file.stem}: {self.title}"
 
 
 def spelled(row: object) -> str:
@@ -88,7 +88,7 @@ def cases_of(folder: Path) -> Iterator[LogicCase]:
         for case in read_cases(path):
             lines = [line for line in case.body.split("\n") if not line.startswith("#")]
             own = lines.pop(0).removeprefix("graph ") if lines[0].startswith("graph ") else graph
-            yield LogicCase(path.stem, case.title, own, tuple(_steps(lines, f"{path.name}: {case.title}")))
+            yield LogicCase(path, case.title, own, tuple(_steps(lines, f"{path.name}: {case.title}")))
 
 
 def _steps(lines: list[str], where: str) -> Iterator[Step]:

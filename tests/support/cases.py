@@ -13,6 +13,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Case:
+    """`file`: where it stands."""
+
+    file: Path
     title: str
     body: str
 
@@ -33,7 +36,7 @@ class Refusal:
 def read_cases(path: Path) -> list[Case]:
     """The cases of a file, in order; titles are unique."""
     parts = re.split(r"^## (.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    cases = [Case(title, body.strip("\n")) for title, body in zip(parts[1::2], parts[2::2], strict=True)]
+    cases = [Case(path, title, body.strip("\n")) for title, body in zip(parts[1::2], parts[2::2], strict=True)]
     titles = [case.title for case in cases]
     assert len(titles) == len(set(titles)), "two cases of one title"
     return cases
