@@ -227,6 +227,60 @@ def test_an_explained_query_has_no_profile(run: Run, harbour: Path) -> None:
     assert done.err == "no profile: nothing was run.\n"
 
 
+def test_explain_answers_what_an_explain_statement_does_in_every_form(run: Run, harbour: Path) -> None:
+    words = ("query", "--store", str(harbour))
+    for form in (["--json"], ["--format", "table"], ["--format", "csv"], ["--meta"], []):
+        done = run(*words, "-e", TITLES, "--explain", *form)
+        stated = run(*words, "-e", f"explain {TITLES}", *form)
+        assert (done.code, done.err) == (0, "")
+        assert done == stated == run(*words, "-e", f"explain {TITLES}", "--explain", *form)
+    answer = run(*words, "-e", TITLES, "--explain", "--json").json
+    assert answer["columns"] == ["tree", "depth", "node", "detail"]
+    assert [row["node"] for row in answer["rows"] if row["tree"] == "physical"] == ["Project", "Sort", "Scan"]
+
+
+def test_explain_runs_nothing_and_takes_the_settings_and_the_state_of_the_query(run: Run, harbour: Path) -> None:
+    words = ("query", "--store", str(harbour), "-e", f"set traversal = matrix; {TITLES}", "--set", "max_result_rows=1")
+    assert "resource_limit" in run(*words, "--json").out
+    first = run("commit", "list", "--store", harbour).lines[-1]["graph_commit_id"]
+    told = {row["node"]: row["detail"] for row in run(*words, "--explain", "--snapshot", first).lines}
+    assert (told["snapshot"], told["settings"]) == (first, '{"traversal":"matrix"}')
+    assert told["statistics"] == '{"node:Vessel":0}'
+
+
+def test_explain_judges_the_parameters_that_are_given_and_needs_none(run: Run, harbour: Path) -> None:
+    words = ("query", "--store", str(harbour), "-e", BY_IMO, "--explain")
+    assert run(*words).code == run(*words, "-p", "imo=1").code == 0
+    assert "error[P003]: " in run(*words, "-p", "imo=many").err
+    assert "error[P004]: " in run(*words, "-p", "imo=1", "-p", "im=2").err
+
+
+def test_explain_takes_the_named_query_of_a_file_and_refuses_what_has_no_plan(
+    run: Run, harbour: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mixed.gq"
+    file.write_text(f"{TITLES}\nquery sink() {{ delete Vessel where imo = 1 }}\n{BY_IMO}\n")
+    words = ("--store", str(harbour), "--query", str(file), "--explain")
+    told = {row["node"]: row["detail"] for row in run("query", "one", *words).lines}
+    assert (told["operation"], told["parameters"]) == ("one", '["imo"]')
+    assert "P006" in run("query", *words).err
+    refused = run("query", "sink", *words)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (
+        "error[Q004]: `explain` shows the plan of a read, and this query is a mutation: expected `match`\n"
+        f"  --> {file}:2:16\n"
+    )
+    assert run("query", "--store", harbour, "--explain", "-e", "set traversal = matrix;\nshow all;").err == (
+        "error[Q004]: `explain` shows the plan of a read, and this is a statement: expected `query`\n  --> <-e>:2:1\n"
+    )
+
+
+def test_what_is_explained_is_not_profiled(run: Run, harbour: Path) -> None:
+    refused = run("query", "--store", harbour, "-e", TITLES, "--explain", "--profile-plan")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--explain and --profile-plan exclude each other" in refused.err
+
+
 def test_a_parameter_of_an_explained_query_is_read_by_its_type(run: Run, harbour: Path) -> None:
     text = "explain query one($titles: [String], $imo: U32) { match { $v: Vessel { imo: $imo } } return { $v.title } }"
     assert run("query", "--store", harbour, "-e", text, "-p", "imo=1", "-p", 'titles=["Alma"]').code == 0

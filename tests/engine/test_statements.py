@@ -64,6 +64,32 @@ def test_explain_answers_a_plan_at_every_state_and_runs_nothing(graph: Graph) ->
     assert caught.value.code == "wrong_verb"
 
 
+def test_explain_of_a_query_is_the_plan_that_the_statement_answers(graph: Graph) -> None:
+    text = "query q($k: String) { match { $n: N { k: $k } } return { $n.k } }  query m() { delete N where true }"
+    first = graph.head
+    plan = graph.explain(text, query_name="q", settings={"traversal": "matrix"})
+    stated = graph.query(f"set traversal = matrix; explain {text.partition('  ')[0]}")
+    assert plan.to_dict() == stated.to_dict()
+    past = {row["node"]: row["detail"] for row in graph.at(first).explain(text, query_name="q")}
+    assert past["snapshot"] == first.graph_commit_id
+    assert graph.explain(f"explain {text.partition('  ')[0]}", k="a").columns == plan.columns
+    assert graph.explain(text, {"k": "a"}, query_name="q", profile=True).profile is None
+    with pytest.raises(InvalidParams, match="P004"):
+        graph.explain(text, query_name="q", x=1)
+    for wrong, name in ((text, "m"), ("show all;", None), ("branch list", None), ("branch create b", None)):
+        with pytest.raises(InvalidQuery) as caught:
+            graph.explain(wrong, query_name=name)
+        assert caught.value.diagnostic.code == "Q004"
+    assert graph.head == first
+
+
+def test_the_depths_of_a_plan_are_spelled_as_other_64_bit_integers(graph: Graph) -> None:
+    text = "explain query q() { match { $n: N } return { $n.k } }"
+    for spelling, depth in (("number", 0), ("string", "0")):
+        answer = graph.query(f"set int64_json = {spelling}; {text}").to_dict()
+        assert answer["rows"][0]["depth"] == depth
+
+
 def test_a_result_has_the_profile_of_its_run_if_it_is_asked_for(graph: Graph) -> None:
     text = "query q($k: String) { match { $n: N { k: $k } } return { $n.k } }"
     result = graph.query(text, {"k": "a"}, profile=True)

@@ -25,6 +25,7 @@ _TIMEOUT_SECONDS_MAX = 3_600
 @options.snapshot
 @options.as_of
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A setting; the source's own lines win.")
+@click.option("--explain", is_flag=True, help="Answer the plan and run nothing, as if explain stood before the query.")
 @click.option("--profile-plan", is_flag=True, help="Tell what each step did: in the answer with json, else on stderr.")
 @options.result_format
 @options.out
@@ -42,6 +43,7 @@ def query(
     snapshot: str | None,
     as_of: int | None,
     settings: tuple[str, ...],
+    explain: bool,
     profile_plan: bool,
     output: str | None,
     out: str | None,
@@ -49,13 +51,16 @@ def query(
     neutralize_formulas: bool,
 ) -> None:
     """Run a read of a .gq source. NAME says which, if the source holds several."""
+    if explain and profile_plan:
+        raise UsageRefused("--explain and --profile-plan exclude each other: what is explained is not run.")
     source = query_text(session, file, text, name)
     values = query_params(source, name, file=params_file, text=params, single=single)
     form = session.form(output, out=out, meta=meta, neutralize_formulas=neutralize_formulas)
     asked = _settings(session, settings)
     state = State(branch, snapshot, as_of).asked()
     with session.reading() as graph, waiting(session, "query"):
-        result = graph.query(
+        ask = graph.explain if explain else graph.query
+        result = ask(
             source,
             values,
             query_name=name,

@@ -51,9 +51,8 @@ from omnigraph.engine.receipts import (
     WriteResult,
     as_datetime,
 )
-from omnigraph.engine.result import Result, ResultStream, Target
-from omnigraph.engine.settings import RequestSettings
-from omnigraph.engine.statements import around, names_table, refuse_company, shown_table, wrong_door
+from omnigraph.engine.result import Result, ResultStream
+from omnigraph.engine.statements import around, refuse_company, stated, unexplained, wrong_door
 from omnigraph.engine.writing.entry import WriteRequest, Written
 from omnigraph.engine.writing.fork_load import load_into_fork
 from omnigraph.engine.writing.replay import idempotency
@@ -231,8 +230,10 @@ class Graph(AbstractContextManager["Graph"]):
         beside = around(text)
         asked = self._context.settings_of(settings).admitting(beside.settings, text)
         if beside.statement is not None:
+            if self._context.explains:
+                raise unexplained(text, None)
             refuse_company(beside.statement, params=values, target=branch or snapshot or as_of, name=query_name)
-            return self._stated(beside.statement, asked.with_lines(beside.settings))
+            return stated(self._core, self.branch, beside.statement, asked.with_lines(beside.settings))
         try:
             return run_query(
                 self._core,
@@ -244,19 +245,16 @@ class Graph(AbstractContextManager["Graph"]):
                 settings=asked,
                 door=door,
                 profiled=profile,
+                explained=self._context.explains,
             )
         except InvalidParams as refused:
             raise refused_keyword(refused, kw_params) from None
 
-    def _stated(self, statement: BranchStatement | ShowStatement, settings: RequestSettings) -> Result:
-        """The answer of a statement of the read door."""
-        if isinstance(statement, BranchStatement) and statement.verb != "list":
-            raise wrong_door(statement, "query")
-        head = str(self._core.head(self.branch).manifest.head_commit.id)
-        if isinstance(statement, BranchStatement):
-            return Result(names_table(self.branches.list()), ("String",), head, "branch list", Target(None))
-        table = shown_table(settings.shown(statement.name.text))
-        return Result(table, ("String",) * table.num_columns, head, "show", Target(None))
+    def explain(self, source: Source, params: Mapping[str, Any] | None = None, /, **as_query: Any) -> Result:
+        """The plan of a read instead of its rows, as if `explain` stood before it: nothing is run, and parameters may be
+        given and are not needed. Options and errors as `query`; InvalidQuery (`Q004`) for what is no read.
+        """
+        return Graph(replace(self._context, explains=True)).query(source, params, **as_query)
 
     def stream(self, source: Source, params: Mapping[str, Any] | None = None, /, **as_query: Any) -> ResultStream:
         """A read whose answer is taken once, as Arrow batches. Options and errors as `query`."""

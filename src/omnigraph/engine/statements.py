@@ -12,17 +12,21 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from omnigraph.engine.settings import Shown
-from omnigraph.errors import InvalidRequest
+from omnigraph.engine.core import GraphCore
+from omnigraph.engine.receipts import Branch
+from omnigraph.engine.result import Result, Target
+from omnigraph.engine.settings import RequestSettings, Shown
+from omnigraph.engine.writing.branches import branches
+from omnigraph.errors import InvalidQuery, InvalidRequest
+from omnigraph.lang.diagnostics import SourceText
 from omnigraph.lang.query.check import check_file
+from omnigraph.lang.query.faults import invalid_query, without_plan
 from omnigraph.lang.query.parse import parse_file
 from omnigraph.lang.query.syntax import BranchStatement, ExplainStatement, SettingLine, ShowStatement
 from omnigraph.lang.schema.catalog import Catalog
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from omnigraph.engine.receipts import Branch
 
 _BEGINS = re.compile(r"\ufeff?(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*(?:branch|show|set|reset|explain)\b", re.DOTALL)
 _KEPT = 256
@@ -54,7 +58,33 @@ def _around(source: str) -> Around:
     return Around(tuple(file.settings), statement, isinstance(file.statement, ExplainStatement))
 
 
-def shown_table(rows: Sequence[Shown]) -> pa.Table:
+def unexplained(source: str, name: str | None) -> InvalidQuery:
+    """The refusal (`Q004`) to explain a text that is a statement, or its mutation of this name."""
+    file = parse_file(source)
+    if isinstance(file.statement, BranchStatement | ShowStatement):
+        fault = without_plan("is a statement", file.statement.span, "`query`")
+    else:
+        mutation = next(query for query in file.declared if query.name.text == name)
+        fault = without_plan("query is a mutation", mutation.body_span, "`match`")
+    return invalid_query(fault, SourceText(file.text), name)
+
+
+def stated(
+    core: GraphCore, branch: str, statement: BranchStatement | ShowStatement, settings: RequestSettings
+) -> Result:
+    """The answer of a statement of the read door, by a handle on this branch. Raises InvalidRequest (`wrong_verb`) for one
+    of the write door.
+    """
+    if isinstance(statement, BranchStatement) and statement.verb != "list":
+        raise wrong_door(statement, "query")
+    head = str(core.head(branch).manifest.head_commit.id)
+    if isinstance(statement, BranchStatement):
+        return Result(_names(branches(core)), ("String",), head, "branch list", Target(None))
+    table = _shown(settings.shown(statement.name.text))
+    return Result(table, ("String",) * table.num_columns, head, "show", Target(None))
+
+
+def _shown(rows: Sequence[Shown]) -> pa.Table:
     """What `show` answers: a row for each setting."""
     import pyarrow as pa
 
@@ -62,11 +92,11 @@ def shown_table(rows: Sequence[Shown]) -> pa.Table:
     return pa.table({name: pa.array([getattr(row, name) for row in rows], pa.string()) for name in names})
 
 
-def names_table(branches: list[Branch]) -> pa.Table:
+def _names(live: list[Branch]) -> pa.Table:
     """What `branch list` answers: names in byte order."""
     import pyarrow as pa
 
-    return pa.table({"name": pa.array(sorted((b.name for b in branches), key=str.encode), pa.string())})
+    return pa.table({"name": pa.array(sorted((b.name for b in live), key=str.encode), pa.string())})
 
 
 def refuse_company(

@@ -17,7 +17,7 @@ from omnigraph.manifest.builder import MAIN
 @dataclass(frozen=True, slots=True)
 class Context:
     """`pinned_at`: the state that a read-only view is fixed to, unless a call names another. `capped`: calls are of others,
-    who may lower the limits of this process and not raise them.
+    who may lower the limits of this process and not raise them. `explains`: a read answers its plan instead of its rows.
     """
 
     core: GraphCore
@@ -27,6 +27,7 @@ class Context:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     pinned_at: Selector | None = None
     capped: bool = False
+    explains: bool = False
 
     def settings_of(self, given: Mapping[str, Any] | None) -> RequestSettings:
         """What a read runs under: the process's defaults, those of the handle, those of the call. Raises InvalidRequest

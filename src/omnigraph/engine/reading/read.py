@@ -11,7 +11,7 @@ from omnigraph.engine.reading.selectors import Pinned, Selector, pinned
 from omnigraph.engine.receipts import as_datetime
 from omnigraph.engine.result import Result, Target
 from omnigraph.engine.settings import RequestSettings
-from omnigraph.engine.statements import around
+from omnigraph.engine.statements import around, unexplained
 from omnigraph.errors import InvalidQuery, InvalidRequest, OmnigraphError
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.params import bind_given, bind_params, choose_query
@@ -37,8 +37,10 @@ def run_query(
     settings: RequestSettings,
     door: Literal["json", "python"],
     profiled: bool = False,
+    explained: bool = False,
 ) -> Result:
-    """`profiled`: the result says what each step of the run did; an `explain` statement runs nothing and says nothing.
+    """`explained`: as if `explain` stood before the query. `profiled`: the result says what each step of the run did; what is
+    explained runs nothing, and there is nothing to say.
 
     Raises InvalidQuery, InvalidParams, InvalidRequest (`wrong_verb`), the errors of the selector, LimitExceeded,
     QueryTimeout, FullTextRebuildRequired, EmbeddingFailed, StorageFailure.
@@ -53,19 +55,21 @@ def run_query(
         raise (_explained(core, refused, source, state) if past else refused) from None
     beside = around(source)
     settings = settings.with_lines(beside.settings)
+    explained = explained or beside.explains
     query = choose_query(queries, query_name, source=source)
     if not isinstance(query, ReadQuery):
-        raise InvalidRequest(f"'{query.name}' is a mutation: send it to mutate.", code="wrong_verb")
+        raise unexplained(source, query.name) if explained else _to_mutate(query.name)
     now = as_datetime(now_us - now_us % 1_000)
     named = default_branch if selector.branch is None else selector.branch
     branch = None if selector.snapshot is not None else named
     target = Target(branch, selector.snapshot)
     told = {"snapshot": str(selector.snapshot)} if branch is None else {"branch": branch}
     told["graph_commit_id"] = state.commit_id
-    if beside.explains:
+    if explained:
         scope = Scope(bind_given(query, params, door=door), now)
         table = explain(query, snapshot, settings.query, scope, state=told)
-        return Result(table, EXPLAIN_TYPES, state.commit_id, query.name, target)
+        as_text = settings.int64_as_string
+        return Result(table, EXPLAIN_TYPES, state.commit_id, query.name, target, int64_as_text=as_text)
     bound = bind_params(query, params, door=door)
     measures = Measures(core.clock.boot_seconds) if profiled else None
     with snapshot.naming():
@@ -92,6 +96,10 @@ def run_query(
         profile=profile,
         int64_as_text=settings.int64_as_string,
     )
+
+
+def _to_mutate(name: str) -> InvalidRequest:
+    return InvalidRequest(f"'{name}' is a mutation: send it to mutate.", code="wrong_verb")
 
 
 def _explained(core: GraphCore, refused: InvalidQuery, source: str, state: Pinned) -> InvalidQuery:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.lalr import Leaf, span_of
 from omnigraph.lang.lexical import decimal_value, integer_value, string_value
-from omnigraph.lang.query.faults import Fault, Replacement
+from omnigraph.lang.query.faults import Fault, Replacement, without_plan
 from omnigraph.lang.query.syntax import (
     BareName,
     BareSystem,
@@ -394,8 +394,7 @@ class FileBuilder(QueryBuilder):
     def explain(self, c: Children) -> ExplainStatement:
         query: QuerySyntax = c[1]
         if not isinstance(query.body, ReadBody):
-            message = "`explain` shows the plan of a read, and this query is a mutation"
-            raise Fault("Q004", message, query.body_span, "`match`")
+            raise without_plan("query is a mutation", query.body_span, "`match`")
         return ExplainStatement(query, _across(c))
 
 

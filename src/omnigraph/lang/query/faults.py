@@ -71,6 +71,11 @@ def type_fault(
     )
 
 
+def without_plan(what: str, span: Span, expected: str) -> Fault:
+    """`what` was to be explained is no read."""
+    return Fault("Q004", f"`explain` shows the plan of a read, and this {what}", span, expected)
+
+
 def invalid_query(fault: Fault, source: SourceText, query: str | None) -> InvalidQuery:
     """The error of a fault in a source, to be raised. `query` is the name of the query it is in, if in any."""
     position, end = source.positions(fault.span)
