@@ -12,47 +12,51 @@ NAME is one of
     two-writers:0.1.3   a schedule of the publication alone
     s3:20261130         the seed of a random history on S3
     kills:20261130      the seed of the kills of one root
+    servers:20261130    the seed of what two servers on one bucket go through
 
 What fails is printed with its name and with what the store held; the exit code is then 1, as it is when a whole run was
-of fewer than 100,000 schedules in process, 1,000 pairs of faults among them, 500 on S3 or 300 kills, and when no piece of
-work ends for ten minutes.
+of fewer than 100,000 schedules in process, 1,000 pairs of faults among them, 500 on S3, 300 kills or 40 stops and kills of
+one of two servers, and when no piece of work ends for ten minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
-import itertools
 import logging
 import math
 import multiprocessing as mp
 import os
-import random
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from faults.counted import IN_PROCESS, UNMET, Found, table
-
-if TYPE_CHECKING:
-    from faults import schedules
-    from faults.places import Place
-    from support.seaweed import S3Server
+from faults.pieces import (
+    S3_PARTS,
+    SEED,
+    count_schedules,
+    folder,
+    from_number,
+    run_histories,
+    run_kills,
+    run_pairs,
+    run_publication,
+    run_s3,
+    run_s3_histories,
+    run_schedules,
+    run_servers,
+)
 
 SCHEDULE_DIGITS = 11
-PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS = 1_000, 300, 500, 30, 300
+PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS, SERVERS = 1_000, 300, 500, 30, 300, 40
 IN_PROCESS_MIN = 100_000
-STEPS = 16
-SEED = 20261130
 PATIENCE_SECONDS = 600.0
 """Pieces take seconds, the longest of the publication alone some minutes."""
 FIRSTS, OF_EACH_FIRST = 800, 2
@@ -61,195 +65,11 @@ _CHUNK = 60
 _GENERATION = 64
 _FAILURES_SHOWN = 12
 _REPORT_SECONDS = 20
-_LONG_ON_S3 = 0.2
-_S3_PARTS = 3  # one alone would take as long as all the rest
 
 _T = TypeVar("_T")
 
-_PUBLISHED = {"commit": "a commit", "delete": "a deletion", "create": "a new life"}
-
-
-# --- pieces of work, each run in a process of its own
-
-
-@cache
-def _folder() -> str:
-    """A place for roots, in memory if there is one."""
-    return tempfile.mkdtemp(prefix="faults-", dir=os.environ["OMNIGRAPH_FAULT_FOLDER"])
-
-
-def run_schedules(numbers: Sequence[int]) -> Found:
-    from faults import schedules
-
-    found = Found()
-    for number in numbers:
-        _run_schedule(found, schedules.of_number(number))
-    return found
-
-
-def run_pairs(numbers: Sequence[int], of_each: int, seed: int) -> Found:
-    """Of each of these faults some pairs, with a second one that meets a request after it."""
-    from faults import schedules
-
-    found = Found()
-    for number in numbers:
-        first = schedules.of_number(number)
-        pairs: list[schedules.Schedule] = []
-        with _failing(found):
-            pairs = list(schedules.seconds(first, _folder()))
-        for schedule in random.Random(seed + number).sample(pairs, min(of_each, len(pairs))):
-            _run_schedule(found, schedule)
-    return found
-
-
-def _run_schedule(found: Found, schedule: schedules.Schedule) -> None:
-    """It counts only if its faults met requests, each of them."""
-    from faults import schedules
-
-    met = True
-    with _failing(found):
-        met = schedules.run(schedule, _folder())
-    part = "single" if schedule.second is None else "pair"
-    found.counts[part if met else UNMET, schedule.operation.name, schedule.kind.name] += 1
-
-
-def run_histories(seeds: Sequence[int]) -> Found:
-    from faults.places import Folder
-
-    found = Found()
-    for seed in seeds:
-        root = os.path.join(_folder(), f"history-{seed}")
-        _run_history(found, "history", Folder(root), seed)
-        _remove(root)
-    return found
-
-
-def run_s3_histories(seeds: Sequence[int]) -> Found:
-    from faults.places import InABucket
-
-    found = Found()
-    server = _s3_server()
-    for seed in seeds:
-        _run_history(found, "S3 history", InABucket(server), seed)
-    return found
-
-
-def _run_history(found: Found, part: str, place: Place, seed: int) -> None:
-    from faults.histories import run_seed
-
-    with _failing(found):
-        history = run_seed(place, seed, STEPS)
-        found.counts[part, "threads of one owner" if history.served else "several processes", "steps"] += STEPS
-    found.counts[part, "histories", ""] += 1
-
-
-def _s3_server() -> S3Server:
-    from support.seaweed import shared_server
-
-    return shared_server(Path(_folder()) / "s3-server", os.getpid())
-
-
-def run_publication(name: str, count: int | None = None) -> Found:
-    """All of a setting, or so many from a schedule on."""
-    from manifest.schedules import every_run, of_name
-    from omnigraph.manifest import publish
-
-    setting, first = of_name(name)
-    found = Found()
-    with _failing(found):
-        for world in itertools.islice(every_run(setting, publish.publish, first), count):
-            fault = world.faults[0] if world.faults else "none"
-            found.counts["publication", _PUBLISHED[setting.act], fault] += 1
-    return found
-
-
-def run_s3(count: int, first: int, seeds: int, seed: int = SEED, part: int = 0) -> Found:
-    """One part of a sample, of operations of its own; or those from a number on."""
-    from faults import s3
-    from faults.operations import OPERATIONS
-
-    found = Found()
-    with s3.bucket(_s3_server(), os.path.join(_folder(), "worlds")) as bucket:
-        if first:
-            chosen: Iterable[s3.S3Schedule] = _from(first, s3.of_number(first), bucket.schedules(), seeds)
-        else:
-            ours = [each for each in OPERATIONS if each.number % _S3_PARTS == part]
-            every = list(bucket.schedules(ours))
-            found.lines.append(f"{len(every)} schedules on S3 exist of part {part + 1}")
-            draw = random.Random(seed)
-            # a long world is hundreds of objects, which cost more to put there than the schedule itself
-            fewer = [each for each in every if "long" not in each.operation.world or draw.random() < _LONG_ON_S3]
-            chosen = draw.sample(fewer, min(math.ceil(count / _S3_PARTS), len(fewer)))
-        for schedule in chosen:
-            found.counts["S3", schedule.operation.name, schedule.kind.name] += 1
-            with _failing(found):
-                bucket.run(schedule)
-    return found
-
-
-def run_kills(rounds: int, seed: int) -> Found:
-    from faults.kills import kill_rounds
-
-    found = Found()
-    with _failing(found):
-        counts = kill_rounds(Path(_folder()) / "kills", rounds, seed)
-        found.lines.append(counts.line())
-        found.counts["kill", "a serving process, eight clients", "SIGKILL"] += counts.rounds
-    return found
-
-
-@contextmanager
-def _failing(found: Found) -> Iterator[None]:
-    try:
-        yield
-    except AssertionError as violation:
-        found.failures.append(str(violation))
-    except Exception:  # of the laboratory itself, or of a server it runs: the rest is run all the same
-        found.failures.append(traceback.format_exc())
-
-
-def _remove(root: str) -> None:
-    import shutil
-
-    shutil.rmtree(root, ignore_errors=True)
-
-
-def _begin() -> None:
-    # a crash of native code tells where it was, whatever becomes of standard error meanwhile
-    faulthandler.enable(os.fdopen(os.dup(2), "w"))
-    logging.disable(logging.CRITICAL)  # the lines for operators are wanted nowhere here
-    os.environ["OMNIGRAPH_LOCAL_SYNC"] = "off"
-
 
 # --- what is to be done
-
-
-def _from(first: int, itself: Any, every: Iterable[Any], seeds: int) -> list[Any]:
-    """The one with this number, and those that come after it."""
-    if seeds <= 1:
-        return [itself]
-    return list(itertools.islice((each for each in every if each.number >= first), seeds))
-
-
-def _numbers(of_two: int, seed: int) -> tuple[list[int], list[int]]:
-    """Every fault of every request of every operation, each with one of the things that may follow; and so many of the
-    faults that another may follow.
-    """
-    from faults import schedules
-
-    folder = _folder()
-    draw = random.Random(seed)
-    cells: dict[tuple[int, bool, int, int], list[int]] = {}
-    for each in schedules.singles(folder):
-        cells.setdefault((each.operation.number, each.owner, each.request, each.kind.number), []).append(each.number)
-    numbers = [draw.choice(each) for each in cells.values()]
-    firsts = [schedule.number for schedule in schedules.firsts(folder)]
-    _say(
-        f"{len(numbers)} cells of operation, request and fault exist, with what may follow"
-        f" {sum(map(len, cells.values()))} schedules; of these {len(firsts)} may be the first of two. Seed {seed}."
-    )
-    draw.shuffle(numbers)
-    return numbers, draw.sample(firsts, min(of_two, len(firsts)))
 
 
 def _chunks(numbers: Sequence[_T], size: int = _CHUNK) -> Iterator[Sequence[_T]]:
@@ -268,8 +88,9 @@ Work = tuple[Any, ...]
 def _beside(share: float, seed: int) -> list[Work]:
     """What waits more than it works, for answers and for servers: each has a process of its own beside the rest."""
     return [
-        *((run_s3, math.ceil(S3 * share), 0, 0, seed, part) for part in range(_S3_PARTS)),
+        *((run_s3, math.ceil(S3 * share), 0, 0, seed, part) for part in range(S3_PARTS)),
         (run_kills, math.ceil(KILLS * share), seed),
+        (run_servers, math.ceil(SERVERS * share), seed),
         (run_s3_histories, range(seed, seed + math.ceil(S3_HISTORIES * share))),
     ]
 
@@ -284,6 +105,19 @@ def _pieces(numbers: Sequence[int], firsts: Sequence[int], share: float, seed: i
     pieces += [(run_pairs, chunk, OF_EACH_FIRST, seed) for chunk in _chunks(_part(firsts, share), _CHUNK // 4)]
     seeds = range(seed, seed + math.ceil(HISTORIES * share))
     return [*pieces, *((run_histories, chunk) for chunk in _chunks(seeds, 10))]
+
+
+def _begin() -> None:
+    # a crash of native code tells where it was, whatever becomes of standard error meanwhile
+    faulthandler.enable(os.fdopen(os.dup(2), "w"))
+    logging.disable(logging.CRITICAL)  # the lines for operators are wanted nowhere here
+    os.environ["OMNIGRAPH_LOCAL_SYNC"] = "off"
+
+
+def _remove(root: str) -> None:
+    import shutil
+
+    shutil.rmtree(root, ignore_errors=True)
 
 
 class Stuck(Exception):
@@ -378,9 +212,10 @@ def run_all(jobs: int, share: float, seed: int, *, deep: bool = False) -> Found:
         slow = {stack.enter_context(_workers(1)).submit(*work): work for work in _beside(share, seed)}
         with _workers(1) as pool:
             try:
-                numbers, firsts = pool.submit(_numbers, FIRSTS, seed).result(PATIENCE_SECONDS)
+                numbers, firsts, words = pool.submit(count_schedules, FIRSTS, seed).result(PATIENCE_SECONDS)
             except TimeoutError:
                 raise Stuck("what there is to run is not counted yet") from None
+        _say(words)
         pieces = _pieces(numbers, firsts, share, seed, deep=deep)
         run.left = len(pieces) + len(slow)
         _say(f"{run.left} pieces of work begin")
@@ -396,6 +231,10 @@ def run_some(name: str, seeds: int) -> Found:
         from faults.kills import ROUNDS_OF_A_ROOT
 
         return run_kills(ROUNDS_OF_A_ROOT * max(seeds, 1), int(number))
+    if setting == "servers":
+        from faults.two_servers import ROUNDS_OF_A_ROOT as ROUNDS
+
+        return run_servers(ROUNDS * max(seeds, 1), int(number))
     if setting == "s3":
         return run_s3_histories(range(int(number), int(number) + max(seeds, 1)))
     if number or not name.isdecimal():
@@ -410,7 +249,7 @@ def run_some(name: str, seeds: int) -> Found:
     itself = schedules.of_number(first)
     later = [each for each in schedules.OPERATIONS if each.number >= itself.operation.number]
     every = schedules.singles if itself.second is None else schedules.pairs
-    chosen = _from(first, itself, every(_folder(), later) if seeds > 1 else (), seeds)
+    chosen = from_number(first, itself, every(folder(), later) if seeds > 1 else (), seeds)
     for schedule in chosen:
         _say(schedule.name)
     return run_schedules([schedule.number for schedule in chosen])
@@ -446,6 +285,7 @@ def lacking(found: Found) -> list[str]:
         ("of two faults", found.total("pair"), PAIRS),
         ("on S3", found.total("S3"), S3),
         ("kills", found.total("kill"), KILLS),
+        ("stops and kills of two servers", found.total("servers"), SERVERS),
     )
     return [f"only {count} {what}, and {least} are wanted" for what, count, least in kinds if count < least]
 

@@ -61,6 +61,7 @@ def table(counts: Counter[Key]) -> str:
         ("history", "random histories:"),
         ("S3 history", "random histories on S3:"),
         ("kill", "kills:"),
+        ("servers", "stops and kills of one of two servers:"),
     ):
         of_part = {(operation, fault): n for (each, operation, fault), n in counts.items() if each == part}
         if of_part:

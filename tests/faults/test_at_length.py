@@ -15,17 +15,18 @@ from faults.at_length import (
     KILLS,
     PAIRS,
     S3,
+    SERVERS,
     Progress,
     Work,
     lacking,
     run_in_generations,
-    run_publication,
     run_some,
     summary,
 )
 from faults.counted import UNMET, Found, table
-from faults.kills import explained
+from faults.pieces import run_publication
 from faults.planted import BUGS, planted
+from faults.serving import explained
 from faults.truth import Violation
 
 
@@ -48,13 +49,13 @@ def test_what_is_run_of_the_publication_is_counted_by_the_fault_that_came_first(
 
 def test_kills_that_lose_something_are_named_by_their_seed_and_show_what_the_store_held(tmp_path: Path) -> None:
     omnigraph.init(tmp_path / "graphs" / "g.omni", schema="node Port { code: String @key }").close()
-    with pytest.raises(Violation) as caught, explained(tmp_path, 7):
+    with pytest.raises(Violation) as caught, explained("kills:7", str(tmp_path)):
         raise AssertionError("a mark was acknowledged and is there 0 times")
     assert str(caught.value).startswith("kills:7: a mark was acknowledged")
     assert "the store held:\n  main@1 " in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["nothing", "nothing:1", "one-writer:x", "39999999999", "kills:x"])
+@pytest.mark.parametrize("name", ["nothing", "nothing:1", "one-writer:x", "39999999999", "kills:x", "servers:x"])
 def test_a_name_of_nothing_is_refused(name: str) -> None:
     with pytest.raises((LookupError, ValueError)):
         run_some(name, 1)
@@ -67,6 +68,7 @@ def test_a_whole_run_of_too_little_says_what_it_lacks() -> None:
         ("publication", "", ""): 90_000,
         ("S3", "", ""): S3,
         ("kill", "", ""): KILLS,
+        ("servers", "", ""): SERVERS,
     }
     assert lacking(Found(Counter(enough))) == []
     for key in enough:

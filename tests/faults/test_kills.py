@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from faults import kills
-from faults.kills import SCHEMA, Standing, Told
+from faults.serving import SCHEMA, Standing, Told
 
 ROUNDS = 4
 SEED = int(os.environ.get("OMNIGRAPH_TEST_SEED", "20261130"))
@@ -18,12 +18,13 @@ SEED = int(os.environ.get("OMNIGRAPH_TEST_SEED", "20261130"))
 def test_kills_of_a_serving_process_lose_and_double_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[int] = []
 
-    class Counted(Standing):
-        def judge(self, told: Told) -> None:
-            super().judge(told)
-            judged.append(len(told.done))
+    judge = Standing.judge
 
-    monkeypatch.setattr(kills, "Standing", Counted)
+    def counted(standing: Standing, told: Told) -> None:
+        judge(standing, told)
+        judged.append(len(told.done))
+
+    monkeypatch.setattr(Standing, "judge", counted)
     counts = kills.kill_rounds(tmp_path, ROUNDS, SEED)
     assert counts.rounds == ROUNDS
     assert len(judged) == ROUNDS + 1, "each round is judged, and the end"
@@ -42,7 +43,7 @@ def test_what_was_acknowledged_and_does_not_stand_once_is_found(tmp_path: Path) 
     assert port is not None
     assert merged is not None
     stands = {"p": port.graph_commit_id, "b": merged.graph_commit_id}
-    Standing(tmp_path).judge(Told(done=stands, branches={"b"}))
+    Standing(str(tmp_path)).judge(Told(done=stands, branches={"b"}))
     for wrong in (
         Told(done={"lost": port.graph_commit_id}),
         Told(done={"p": "main@9-0011223344556677"}),
@@ -52,4 +53,4 @@ def test_what_was_acknowledged_and_does_not_stand_once_is_found(tmp_path: Path) 
         Told(refused={"p": "read_set_conflict"}),
     ):
         with pytest.raises(AssertionError):
-            Standing(tmp_path).judge(wrong)
+            Standing(str(tmp_path)).judge(wrong)

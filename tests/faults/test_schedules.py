@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 
 from faults import schedules
-from faults.at_length import run_schedules
 from faults.counted import UNMET
 from faults.kinds import BY_NUMBER, FAMILIES, KINDS
 from faults.lab import Done
 from faults.operations import KEY, OPERATIONS, Operation
+from faults.pieces import run_schedules
 from faults.planted import Catcher
 from faults.s3 import S3_KINDS, S3Schedule
 from faults.schedules import Schedule
