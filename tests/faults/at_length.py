@@ -15,7 +15,7 @@ NAME is one of
     servers:20261130    the seed of what two servers on one bucket go through
 
 What fails is printed with its name and with what the store held; the exit code is then 1, as it is when a whole run was
-of fewer than 100,000 schedules in process, 1,000 pairs of faults among them, 500 on S3, 300 kills or 40 stops and kills of
+of fewer than 100,000 schedules in process, 1,000 pairs of faults among them, 500 on S3, 300 kills or 20 stops and kills of
 one of two servers, and when no piece of work ends for ten minutes.
 """
 
@@ -55,7 +55,7 @@ from faults.pieces import (
 )
 
 SCHEDULE_DIGITS = 11
-PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS, SERVERS = 1_000, 300, 500, 30, 300, 40
+PAIRS, HISTORIES, S3, S3_HISTORIES, KILLS, SERVERS = 1_000, 300, 500, 30, 300, 20
 IN_PROCESS_MIN = 100_000
 PATIENCE_SECONDS = 600.0
 """Pieces take seconds, the longest of the publication alone some minutes."""

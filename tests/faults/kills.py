@@ -13,10 +13,10 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from faults.serving import Crowd, Standing, Told, begun, explained, free_port, judge, nursery, until_ready
+from faults.serving import Crowd, Standing, Tally, Told, begun, explained, free_port, judge, nursery, until_ready
 
 CLIENTS = 8
 ROUNDS_OF_A_ROOT = 25
@@ -28,21 +28,11 @@ class Counts:
     """What a run saw."""
 
     rounds: int = 0
-    acknowledged: int = 0
-    branches: int = 0
-    replayed: int = 0
-    unanswered: int = 0
-    unknown: int = 0
-    refused: int = 0
+    clients: Tally = field(default_factory=Tally)
     seconds: float = 0.0
 
     def line(self) -> str:
-        return (
-            f"{self.rounds} kills, {self.acknowledged} acknowledged (lost 0, doubled 0; {self.branches} of them"
-            f" branches), {self.replayed} answered by a"
-            f" repeat under the key, {self.unanswered} requests without an answer, {self.unknown} unknown,"
-            f" {self.refused} refused, {self.seconds:.0f} s"
-        )
+        return f"{self.rounds} kills, {self.clients}, {self.seconds:.0f} s"
 
 
 def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], object] = lambda _: None) -> Counts:
@@ -55,12 +45,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int, report: Callable[[str], ob
         with explained(f"kills:{seed + counts.rounds}", str(root)):
             told = _one_root(root, min(ROUNDS_OF_A_ROOT, rounds - counts.rounds), seed + counts.rounds)
         counts.rounds += min(ROUNDS_OF_A_ROOT, rounds - counts.rounds)
-        counts.acknowledged += len(told.done)
-        counts.branches += len(told.branches & set(told.done))
-        counts.replayed += told.replayed
-        counts.unanswered += told.unanswered
-        counts.unknown += told.unknown
-        counts.refused += len(told.refused)
+        counts.clients.add(told)
         counts.seconds = time.monotonic() - began
         report(counts.line())
     return counts

@@ -206,6 +206,33 @@ class Client(threading.Thread):
         )
 
 
+@dataclass
+class Tally:
+    """What the clients of several roots were told."""
+
+    acknowledged: int = 0
+    branches: int = 0
+    replayed: int = 0
+    unanswered: int = 0
+    unknown: int = 0
+    refused: int = 0
+
+    def add(self, told: Told) -> None:
+        self.acknowledged += len(told.done)
+        self.branches += len(told.branches & set(told.done))
+        self.replayed += told.replayed
+        self.unanswered += told.unanswered
+        self.unknown += told.unknown
+        self.refused += len(told.refused)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.acknowledged} acknowledged (lost 0, doubled 0; {self.branches} of them branches), {self.replayed}"
+            f" answered by a repeat under the key, {self.unanswered} requests without an answer, {self.unknown} unknown,"
+            f" {self.refused} refused"
+        )
+
+
 class Crowd:
     """Clients, and what they know together. `patience_seconds`: how long each waits for an answer."""
 

@@ -28,10 +28,10 @@ def test_kills_of_a_serving_process_lose_and_double_nothing(tmp_path: Path, monk
     counts = kills.kill_rounds(tmp_path, ROUNDS, SEED)
     assert counts.rounds == ROUNDS
     assert len(judged) == ROUNDS + 1, "each round is judged, and the end"
-    assert judged[-1] == counts.acknowledged
-    assert counts.branches > 0, "nobody made a branch"
-    assert counts.acknowledged > ROUNDS, "hardly anything was acknowledged: this showed nothing"
-    assert counts.unanswered > 0, "no kill met a request: this showed nothing"
+    assert judged[-1] == counts.clients.acknowledged
+    assert counts.clients.branches > 0, "nobody made a branch"
+    assert counts.clients.acknowledged > ROUNDS, "hardly anything was acknowledged: this showed nothing"
+    assert counts.clients.unanswered > 0, "no kill met a request: this showed nothing"
 
 
 def test_what_was_acknowledged_and_does_not_stand_once_is_found(tmp_path: Path) -> None:

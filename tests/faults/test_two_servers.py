@@ -21,5 +21,5 @@ def test_a_server_that_sleeps_while_another_writes_loses_and_doubles_nothing(
 ) -> None:
     counts = two_servers.rounds(tmp_path, s3_server, ROUNDS, SEED)
     assert (counts.stops, counts.kills) == (3, 1)
-    assert counts.acknowledged > ROUNDS, "hardly anything was acknowledged: this showed nothing"
-    assert counts.unanswered > 0, "no stop met a request: this showed nothing"
+    assert counts.clients.acknowledged > ROUNDS, "hardly anything was acknowledged: this showed nothing"
+    assert counts.clients.unanswered > 0, "no stop met a request: this showed nothing"
