@@ -91,7 +91,10 @@ _OF_KINDS = {
         "Look at the list of branches after the branch's next write. Before this is repeated, see that nobody made"
         " the branch anew."
     ),
-    ("init", False): "Repeat this as it was: it takes over what stands there.",
+    ("init", False): (
+        "Repeat this as it was: it takes over what stands there half made. already_initialized then says that a graph is"
+        " there by now, this attempt's or another's."
+    ),
 }
 
 

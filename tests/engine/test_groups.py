@@ -339,3 +339,22 @@ def test_a_merge_that_another_process_makes_meanwhile_is_up_to_date(root: str) -
     assert faulty.graph.branches.merge("b").outcome == "already_up_to_date"
     log = [commit.graph_commit_id for commit in omnigraph.open(root).commits.list()]
     assert len(log) == len(set(log)) == 4
+
+
+def test_who_is_interrupted_before_anything_was_sent_takes_nobody_with_it(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty = Faulty(root)
+    calls: list[int] = []
+
+    def interrupted_the_second_time(*arguments: Any, **more: Any) -> Built:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return next_version(*arguments, **more)
+
+    monkeypatch.setattr("omnigraph.engine.writing.groups.next_version", interrupted_the_second_time)
+    done = Together(faulty, insert(faulty.graph, "B"), [insert(faulty.graph, code) for code in "CDE"])
+    kinds = sorted(type(result).__name__ for result in done.results)
+    assert kinds == ["KeyboardInterrupt", "WriteResult", "WriteResult"], "the others are led by the next"
+    assert len(codes(root)) == 4

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -193,3 +194,63 @@ def test_a_process_that_never_stops_writing_lets_others_have_their_turn(
         stop.set()
         for thread in threads:
             thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_interrupt_between_any_two_calls_leaves_a_lane_that_others_go_on_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: bool
+) -> None:
+    monkeypatch.setattr("omnigraph.engine.lanes._LOOK_SECONDS", 0.01)
+    lanes = Lanes(str(tmp_path))
+    stopped = 0
+    for place in range(1, 10_000):
+        ended = _interrupted(lambda: _writes(lanes, alone=alone), place)
+        other = threading.Thread(target=lambda: _writes(lanes, alone=not alone), daemon=True)
+        other.start()
+        other.join(20)
+        assert not other.is_alive(), f"interrupted at its {place}th call, it holds up the others"
+        if ended:
+            break
+        stopped += 1
+    assert stopped > 50
+    assert lanes._lanes == {} or lanes._lanes["main"].tickets == []
+
+
+def _writes(lanes: Lanes, *, alone: bool) -> None:
+    with lanes.enter("main", alone=alone) as ticket:
+        ticket.publish(_Entry(), _settled)
+
+
+def _settled(ready: list[_Entry]) -> None:
+    for each in ready:
+        each.settled = True
+
+
+def _interrupted(work: Callable[[], None], place: int) -> bool:
+    """Runs it in a thread that is interrupted at the beginning of a function or after a call; whether it ended before that."""
+    ended: list[bool] = []
+
+    def counted(frame: object, event: str, argument: object) -> None:
+        nonlocal place
+        place -= event in ("call", "c_return")  # where the interpreter looks for a signal
+        if place == 0:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    def run() -> None:
+        try:
+            sys.setprofile(counted)
+            work()
+        except (KeyboardInterrupt, RuntimeError):
+            ended.append(False)
+        else:
+            ended.append(True)
+        finally:
+            sys.setprofile(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert ended, "it never ended"
+    return ended[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,23 @@ def test_a_result_has_the_profile_of_its_run_if_it_is_asked_for(graph: Graph) ->
     assert graph.query(text, {"k": "a"}).profile is None
     assert "profile" not in graph.query(text, {"k": "a"}).to_dict()
     assert graph.query(f"explain {text}", profile=True).profile is None
+
+
+@pytest.mark.parametrize(
+    "comments", ["/**/" * 2_000, "/* a */ " * 2_000, "/**/\n" * 2_000, "// a\n" * 2_000, "/*" * 2_000]
+)
+def test_however_many_comments_stand_before_a_query_it_begins_at_once(tmp_path: Path, comments: str) -> None:
+    graph = omnigraph.init(tmp_path / "g", schema="node Port { code: String @key }")
+    with contextlib.suppress(InvalidQuery):  # of a comment that never ends
+        assert graph.query(f"{comments} query q() {{ match {{ $p: Port }} return {{ count($p) as n }} }}").scalar() == 0
+    with contextlib.suppress(InvalidQuery):
+        assert graph.query(f"{comments} show all").arrow().to_pylist()
+
+
+def test_a_read_without_variables_has_a_plan_and_a_profile(graph: Graph) -> None:
+    text = "query q() { match { true } return { 1 as x } }"
+    assert graph.query(text).arrow().to_pylist() == [{"x": 1}]
+    nodes = [(row["tree"], row["node"]) for row in graph.explain(text).arrow().to_pylist() if row["tree"] != "plan"]
+    assert ("logical", "Unit") in nodes
+    assert ("physical", "Unit") in nodes
+    assert graph.query(text, profile=True).profile is not None

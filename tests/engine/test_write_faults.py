@@ -350,3 +350,22 @@ def test_a_machine_that_slept_while_the_base_was_read_sends_nothing(root: str, v
     assert "12 hours" in caught.value.message
     assert (caught.value.effects, codes(root)) == ("none", ["A"])
     faulty.graph.mutate(INSERT, c="B")
+
+
+@pytest.mark.parametrize(
+    ("faults", "cls"),
+    [
+        ([Rule(LoseBefore(), times=1), Rule(Refuse(StorageClass.DENIED), times=9)], "timeout"),
+        ([Rule(LoseBefore(), times=4), Rule(FailCondition(), times=9)], "timeout"),
+        ([Rule(Throttle(), times=1), Rule(LoseBefore(StorageClass.CONNECTION), times=9)], "connection"),
+        ([Rule(FailCondition(), times=9)], None),
+    ],
+)
+def test_an_unknown_outcome_names_the_last_failure_that_had_a_class(
+    root: str, faults: list[Rule], cls: str | None
+) -> None:
+    faulty = Faulty(root)
+    faulty.store.add(*[Rule(each.fault, verb="create", key="__manifest/", times=each.times) for each in faults])
+    with pytest.raises(OutcomeUnknown) as caught:
+        faulty.graph.mutate(INSERT, c="B")
+    assert caught.value.details["class"] == cls

@@ -97,8 +97,7 @@ def told(work: Callable[[], Any], *, reads: bool = False) -> Answer:
         require(not reads, "a read says that its outcome is unknown")
         return Doubt(error.graph_commit_id, error)
     except OmnigraphError as error:
-        stopped = "was stopped by a fault before" in error.message  # a write of a group whose leader was interrupted
-        require(error.code != "internal" or stopped, f"a fault of the program: {error}")
+        require(error.code != "internal", f"a fault of the program: {error}")
         if isinstance(error, StorageFailure) and error.effects == "unknown" and not reads:
             return Doubt(None, error)  # of a graph that is being made: nothing but a repeat settles it
         require(reads or error.effects == "none", f"{error.code} ({error}) says its effects are {error.effects}")

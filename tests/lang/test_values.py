@@ -176,3 +176,9 @@ def test_any_json_is_a_value_or_refused(of: ValueType, raw: object) -> None:
         assert "\n" not in found.reason
     else:
         assert isinstance(found, bool | int | float | str | dt.date | tuple)
+
+
+def test_a_text_of_many_zeros_is_read_once_and_not_once_for_each() -> None:
+    assert integer_from_text("0" * 200_000 + "x") is None
+    assert integer_from_text("-" + "0" * 200_000 + "7") == -7
+    assert integer_from_text("000") == 0

@@ -44,6 +44,7 @@ class HostLock:
         if self.should_yield:
             _sleeper.wait(_YIELD_SECONDS)
             self.crowded = 0
+        self.release()  # who took it last may have been interrupted before anybody knew
         self._descriptor = descriptor = _opened(self._folder, self._name)
         pause = _PAUSE_SECONDS
         waited = 0.0

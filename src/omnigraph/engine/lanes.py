@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from omnigraph.engine.hosts import FOLDER, HostLock
 from omnigraph.manifest.keys import branch_folder
@@ -34,6 +35,9 @@ class Waiting(Protocol):
 
 _E = TypeVar("_E", bound=Waiting)
 
+_LOOK_SECONDS = 0.5
+"""So often who waits looks by himself, which matters only if who was to wake him was interrupted."""
+
 
 class Lanes:
     """The lanes of one graph root. A lane exists while somebody is in it. `folder`: where lock files may lie, if anywhere."""
@@ -47,21 +51,23 @@ class Lanes:
     @contextmanager
     def enter(self, branch: str, *, alone: bool = False) -> Generator[Ticket]:
         """A place in the lane. Waits for those before it that have the lane to themselves; `alone`: for all before it."""
-        with self._lock:
-            lane = self._lanes.get(branch)
-            if lane is None:
-                lane = self._lanes[branch] = _Lane(self._host(branch))
-            ticket = lane.joined()  # before another thread can find the lane empty and take it away
+        ticket = Ticket()
         try:
+            with self._lock:
+                lane = self._lanes.get(branch)
+                if lane is None:
+                    lane = self._lanes[branch] = _Lane(self._host(branch))
+                lane.join(ticket)  # before another thread can find the lane empty and take it away
             lane.admit(ticket)
             if alone:
                 ticket.take_alone()
             yield ticket
         finally:
+            ticket.gone = True
             with self._lock:
-                lane.leave(ticket)
-                if not lane.tickets:
-                    self._lanes.pop(branch, None)
+                lane = self._lanes.get(branch)
+                if lane is not None and lane.is_empty():
+                    del self._lanes[branch]
 
     def _host(self, branch: str) -> HostLock | None:
         if self._folder is None:
@@ -76,21 +82,32 @@ class Lanes:
 
 
 class Ticket:
-    """One writer's place in a lane."""
+    """One writer's place in a lane. What it says of itself is a plain attribute each, so that an interrupt (which comes between
+    any two calls of the main thread) finds it said or not said, and never half: `gone`, it has left; `leads`, it publishes;
+    `asks`, it takes the lock of the host.
+    """
 
-    def __init__(self, lane: _Lane) -> None:
-        self._lane = lane
+    def __init__(self) -> None:
         self.alone = False
         self.entered = False
         self.waits = False
+        self.gone = False
+        self.leads = False
+        self.asks = False
         self.entry: Waiting | None = None
+        self._lane: _Lane | None = None
+        self._wake = threading.Lock()
+        self._wake.acquire()
+
+    def placed(self, lane: _Lane) -> None:
+        self._lane = lane
 
     def take_alone(self) -> None:
         """Have the lane to oneself until the ticket ends; the place in the order stays."""
         lane = self._lane
-        with lane.changed:
-            self.alone = True
-            lane.wait(self, lambda: lane.tickets[0] is self and not lane.publishing)
+        assert lane is not None
+        self.alone = True
+        lane.until(self, lambda: lane.is_first(self) and not lane.publishing)
 
     def publish(self, entry: _E, together: Callable[[list[_E]], None]) -> None:
         """Returns when the entry is settled, by this thread or by another.
@@ -99,85 +116,147 @@ class Ticket:
         the thread that ran it.
         """
         lane = self._lane
-        while True:
-            with lane.changed:
-                self.entry = None if entry.settled else entry
-                lane.wait(self, lambda: entry.settled or lane.may_publish(self))
-                if entry.settled:
-                    self.entry = None
-                    return
-                lane.publishing = True
-                ready = lane.ready()
+        assert lane is not None
+        while not entry.settled:
+            self.entry = entry
+            ready: list[_E] = []
             try:
-                together(ready)
+                lane.until(self, lambda ready=ready: entry.settled or self._leads(lane, ready))
+                if self.leads:
+                    together(ready)
             finally:
-                with lane.changed:
-                    lane.publishing = False
-                    lane.changed.notify_all()
+                self.leads = False
+                self.entry = None
+                lane.wake_all()
+
+    def _leads(self, lane: _Lane, ready: list[Any]) -> bool:
+        """Called under the lane's lock: it publishes next, what is ready."""
+        if not lane.may_publish(self):
+            return False
+        ready[:] = lane.ready()
+        lane.led_by(self)
+        return True
+
+    def wake(self) -> None:
+        """It looks again whether it may go on."""
+        if self._wake.locked():
+            with suppress(RuntimeError):  # somebody else was quicker
+                self._wake.release()
+
+    def sleep(self) -> None:
+        """Until somebody wakes it; not for ever, since who was to wake it may have been interrupted."""
+        self._wake.acquire(timeout=_LOOK_SECONDS)
 
 
 class _Lane:
-    """The tickets of a branch in this process, oldest first. All that is read or written under `changed`."""
+    """The tickets of a branch in this process, oldest first. What is read or written of several is so under its lock.
+
+    The lane only knows tickets that somebody has: one that an interrupt left behind, in whatever state, is as if it had
+    gone. No condition variable: its methods are Python's, and an interrupt inside one can leave a lock taken for ever.
+    """
 
     def __init__(self, host: HostLock | None) -> None:
-        self.tickets: list[Ticket] = []
-        self.changed = threading.Condition()
-        self.publishing = False
+        self._tickets: list[weakref.ref[Ticket]] = []
+        self._lock = threading.Lock()
+        self._leader: weakref.ref[Ticket] | None = None
+        self._asker: weakref.ref[Ticket] | None = None
         self._host = host
-        self._held: Literal["no", "asked", "yes"] = "no"
+        self._held = False
 
-    def joined(self) -> Ticket:
-        with self.changed:
-            self.tickets.append(Ticket(self))
-            return self.tickets[-1]
+    @property
+    def tickets(self) -> list[Ticket]:
+        """Those in the lane, oldest first."""
+        return [ticket for ref in self._tickets if (ticket := ref()) is not None and not ticket.gone]
 
-    def wait(self, ticket: Ticket, may_go_on: Callable[[], bool]) -> None:
-        """Called under `changed`."""
-        ticket.waits = True
+    @property
+    def publishing(self) -> bool:
+        leader = None if self._leader is None else self._leader()
+        return leader is not None and leader.leads and not leader.gone
+
+    @property
+    def _asked(self) -> bool:
+        asker = None if self._asker is None else self._asker()
+        return asker is not None and asker.asks and not asker.gone
+
+    def join(self, ticket: Ticket) -> None:
+        ticket.placed(self)
+        with self._lock:
+            self._tickets.append(weakref.ref(ticket))
+
+    def until(self, ticket: Ticket, may_go_on: Callable[[], bool]) -> None:
+        """Returns when it holds, asked under the lock and with what it does then."""
         try:
-            self.changed.wait_for(may_go_on)
+            while True:
+                with self._lock:
+                    self._sweep()
+                    if may_go_on():
+                        return
+                    ticket.waits = True
+                ticket.sleep()
         finally:
             ticket.waits = False
 
+    def wake_all(self) -> None:
+        for ticket in self.tickets:
+            ticket.wake()
+
     def admit(self, ticket: Ticket) -> None:
         """Returns when the ticket's writer may begin to prepare."""
-        with self.changed:
-            self.wait(ticket, lambda: self._is_next(ticket))
-            if self._host is None or self._held == "yes":
-                self._enter(ticket)
-                self.wait(ticket, lambda: not self._is_behind_one_alone(ticket))
-                return
-            self._held = "asked"
-        try:
-            self._host.take()
-        finally:
-            with self.changed:
-                self._held = "yes"
-                self._enter(ticket)
+        self.until(ticket, lambda: self._is_next(ticket) and self._entered_or_asks(ticket))
+        if ticket.asks:
+            assert self._host is not None
+            try:
+                self._host.take()
+            finally:
+                ticket.asks = False
+                with self._lock:
+                    self._held = True
+                    self._enter(ticket)
+        self.wake_all()
+        self.until(ticket, lambda: not self._is_behind_one_alone(ticket))
+
+    def _entered_or_asks(self, ticket: Ticket) -> bool:
+        if self._host is None or self._held:
+            self._enter(ticket)
+        else:
+            self._asker = weakref.ref(ticket)
+            ticket.asks = True
+        return True
 
     def _is_next(self, ticket: Ticket) -> bool:
         """Those before it are inside, and the process need not let others have a turn first."""
-        if not all(other.entered for other in self.tickets[: self.tickets.index(ticket)]):
+        if not all(other.entered for other in self._before(ticket)):
             return False
-        return self._host is None or self._held == "no" or (self._held == "yes" and not self._host.should_yield)
+        return self._host is None or (not self._asked and not (self._held and self._host.should_yield))
+
+    def _before(self, ticket: Ticket) -> list[Ticket]:
+        tickets = self.tickets
+        return tickets[: tickets.index(ticket)]
 
     def _enter(self, ticket: Ticket) -> None:
         ticket.entered = True
         if self._host is not None and len(self.tickets) > 1:
             self._host.crowded += 1
-        self.changed.notify_all()
 
     def _is_behind_one_alone(self, ticket: Ticket) -> bool:
-        return any(other.alone for other in self.tickets[: self.tickets.index(ticket)])
+        return any(other.alone for other in self._before(ticket))
+
+    def is_first(self, ticket: Ticket) -> bool:
+        return self.tickets[0] is ticket
 
     def may_publish(self, ticket: Ticket) -> bool:
         return not self.publishing and not self._is_behind_one_alone(ticket)
 
+    def led_by(self, ticket: Ticket) -> None:
+        self._leader = weakref.ref(ticket)
+        ticket.leads = True
+
     def ready(self) -> list[Any]:
         """Entries that wait, oldest first, up to the first writer that wants the lane to itself."""
         found: list[Waiting] = []
-        for ticket in self.tickets:
-            if ticket.alone and ticket is not self.tickets[0]:
+        tickets = self.tickets
+        for ticket in tickets:
+            if ticket.alone and ticket is not tickets[0]:
                 break
             if ticket.entry is not None and not ticket.entry.settled:
                 found.append(ticket.entry)
@@ -186,16 +265,24 @@ class _Lane:
         return found
 
     def waiting(self) -> int:
-        with self.changed:
+        with self._lock:
             return sum(ticket.waits for ticket in self.tickets)
 
-    def leave(self, ticket: Ticket) -> None:
-        with self.changed:
-            self.tickets.remove(ticket)
-            if self._host is not None and self._held == "yes" and not any(each.entered for each in self.tickets):
-                self._host.release()
-                self._held = "no"
-            self.changed.notify_all()
+    def is_empty(self) -> bool:
+        """Whether nobody is in it; lets go of the host's lock if nobody in it has entered."""
+        with self._lock:
+            self._sweep()
+            empty = not self._tickets
+        self.wake_all()
+        return empty
+
+    def _sweep(self) -> None:
+        tickets = self.tickets
+        if len(tickets) < len(self._tickets):
+            self._tickets = [weakref.ref(ticket) for ticket in tickets]
+        if self._host is not None and self._held and not any(each.entered for each in tickets):
+            self._held = False
+            self._host.release()
 
 
 def lanes_of(store: Store) -> Lanes:

@@ -38,6 +38,7 @@ class MergeOperation:
         self._core = core
         self._source = source
         self._taken: KnownHead | None = None
+        self._taken_at = 0.0
         self.outcome: MergeOutcome = "already_up_to_date"
 
     @property
@@ -52,6 +53,7 @@ class MergeOperation:
     def taken(self) -> KnownHead:
         """The source's head, resolved once: later commits of it are not taken in. Raises BranchNotFound."""
         if self._taken is None:
+            self._taken_at = self._core.clock.boot_seconds()
             self._taken = self._core.standing(self._source)
         return self._taken
 
@@ -91,6 +93,7 @@ class MergeOperation:
             ),
             merged=head,
             absorbed=absorbed,
+            staged_at=self._taken_at,
         )
 
     def _base(self, target: Manifest, bases: tuple[CommitId, ...]) -> Manifest | None:

@@ -28,7 +28,8 @@ from omnigraph.lang.schema.catalog import Catalog
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BEGINS = re.compile(r"\ufeff?(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*(?:branch|show|set|reset|explain)\b", re.DOTALL)
+# what was passed over is not tried again (`*+`): many comments could be split in too many ways
+_BEGINS = re.compile(r"\ufeff?(?:\s|//[^\n]*(?:\n|$)|/\*.*?\*/)*+(?:branch|show|set|reset|explain)\b", re.DOTALL)
 _KEPT = 256
 
 

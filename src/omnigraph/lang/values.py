@@ -40,7 +40,7 @@ _DATETIME = re.compile(
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
     r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))?"
 )
-_INTEGER = re.compile(r"(-?)0*([0-9]+)")
+_INTEGER = re.compile(r"(-?)([0-9]+)")
 _INTEGER_DIGITS_MAX = 20  # more significant digits than any integer type holds
 
 
@@ -129,7 +129,7 @@ def integer_from_text(text: str) -> int | None:
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
-    digits = match[2]
+    digits = match[2].lstrip("0") or "0"
     magnitude = int(digits) if len(digits) <= _INTEGER_DIGITS_MAX else 10**_INTEGER_DIGITS_MAX
     return -magnitude if match[1] else magnitude
 

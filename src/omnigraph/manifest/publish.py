@@ -300,7 +300,7 @@ def publish(publication: Publication) -> Generator[Request, Any, Result]:
             return attempt.gone(doubt)
         if not isinstance(answer, _Doubt):
             return (yield from attempt.confirmed(answer))
-        doubt = answer
+        doubt = _Doubt(answer.cls or (None if doubt is None else doubt.cls))  # of the last failure that had a class
     assert doubt is not None
     return (yield from attempt.last_look("unanswered", doubt))
 

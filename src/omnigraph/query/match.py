@@ -43,6 +43,8 @@ from omnigraph.query.snapshot import Snapshot
 
 FIRST_PIECE = 64
 _PIECE_GROWTH = 8
+_KEPT_AT_ONCE = 1 << 18
+"""Of so many assignments the values are fetched that a condition needs: texts take far more room than numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +369,11 @@ def _closed_over_edges(matching: Matching, hop: Hop, bindings: Bindings) -> Bind
 def _kept(matching: Matching, expr: Expr, bindings: Bindings) -> Bindings:
     if bindings.length == 0:
         return bindings
-    return bindings.where(true_rows(expr, matching.columns(bindings), matching.scope))
+    found: list[np.ndarray] = []
+    for some in bindings.pieces(_KEPT_AT_ONCE, 1):
+        matching.spending.check_time()
+        found.append(true_rows(expr, matching.columns(some), matching.scope))
+    return bindings.where(np.concatenate(found))
 
 
 def _correlated(matching: Matching, block: Block, bindings: Bindings) -> Bindings:

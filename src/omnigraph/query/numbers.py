@@ -88,7 +88,8 @@ def exact_value(to: pa.DataType, value: float | int) -> float | int | None:
     """The value as a number of the type, if the type holds exactly it; else None."""
     if pa.types.is_floating(to):
         try:
-            rounded = float(np.float32(value)) if to == pa.float32() else float(value)
+            with np.errstate(over="ignore"):  # what is too great becomes infinite, and is no such number
+                rounded = float(np.float32(value)) if to == pa.float32() else float(value)
         except OverflowError:
             return None
         return rounded if rounded == value and math.isfinite(rounded) else None

@@ -92,6 +92,12 @@ def run_read(
         raise out_of_memory(
             f"there is no memory left for the query, which may take {most:,} bytes", most, most
         ) from None
+    except pa.ArrowInvalid as error:
+        if "overflowed binary array capacity" not in str(error):
+            raise
+        raise out_of_memory(
+            "the texts that a step would make at once are of more than 2 GiB", 2 << 30, 2 << 30
+        ) from None
     finally:
         snapshot.recount()
     return QueryOutput(table, tuple(spelled_type(item.expr) for item in query.items))

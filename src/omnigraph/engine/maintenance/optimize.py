@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from omnigraph.ambient import Clock
 from omnigraph.engine.arguments import checked_names
 from omnigraph.engine.core import GraphCore
 from omnigraph.engine.evidence import staging_begins
@@ -25,6 +26,7 @@ from omnigraph.errors import OmnigraphError, StorageFailure
 from omnigraph.lang.schema.catalog import Catalog, NodeType, Property
 from omnigraph.lang.types import Scalar
 from omnigraph.manifest.model import TablePin
+from omnigraph.manifest.publish import STAGED_SECONDS_MAX
 from omnigraph.query.snapshot import Snapshot
 from omnigraph.side_by_side import side_by_side
 from omnigraph.tables.coverage import Kind
@@ -32,8 +34,6 @@ from omnigraph.tables.index_build import StagedIndexes, build_indexes
 from omnigraph.tables.index_plans import VECTOR_BYTES_LEAST, Wanted
 
 _TYPES_AT_ONCE = 8
-_FRESH_US = 12 * 3_600 * 1_000_000
-"""What nothing refers to may be swept once it is a day old, so what was written longer ago is not published (storage.md 4)."""
 
 Report = Callable[[int, int], None]
 """Called with the types that are done and how many there are."""
@@ -68,7 +68,7 @@ def optimize(
     Raises BranchNotFound, InvalidRequest for a type that the schema lacks, OutcomeUnknown, StorageFailure of the
     publication; what fails in one type's building is told in its part of the result.
     """
-    began = core.clock.now_us()
+    began = core.clock.boot_seconds()
     snapshot = core.snapshot(core.standing(branch).manifest)
     chosen = _chosen(snapshot.catalog, types)
     staging_begins()
@@ -81,7 +81,7 @@ def optimize(
 
     built = side_by_side(one, chosen, at_most=_TYPES_AT_ONCE, name="omnigraph-optimize")
     found = {each.entity.id: staged for each in built if (staged := each.found) is not None}
-    operation = OptimizeOperation(found, snapshot.manifest.life, lambda: core.clock.now_us() - began <= _FRESH_US)
+    operation = OptimizeOperation(found, snapshot.manifest.life, began, core.clock)
     commit = None
     if operation.built:
         written = write(core, WriteRequest(branch, operation, actor))
@@ -91,13 +91,15 @@ def optimize(
 
 class OptimizeOperation:
     """Publishes what was built, by type id, as far as the tables are still at the pins that it was built on, in the same life
-    of the branch, and while its files are `fresh`. `left_out` are the types that are not.
+    of the branch, and no longer after it `began` (boot seconds) than anything staged may be. `left_out` are the types that
+    are not.
     """
 
-    def __init__(self, built: Mapping[str, StagedIndexes], life: int, fresh: Callable[[], bool]) -> None:
+    def __init__(self, built: Mapping[str, StagedIndexes], life: int, began: float, clock: Clock) -> None:
         self.built = dict(built)
         self._life = life
-        self._fresh = fresh
+        self._began = began
+        self._clock = clock
         self.left_out: set[str] = set()
 
     @property
@@ -111,7 +113,9 @@ class OptimizeOperation:
 
     def plan(self, snapshot: Snapshot) -> WritePlan | None:
         """None if every type has moved."""
-        holds = snapshot.manifest.life == self._life and self._fresh()
+        # what nothing refers to may be swept once it is a day old (storage.md 4)
+        fresh = self._clock.boot_seconds() - self._began <= STAGED_SECONDS_MAX
+        holds = snapshot.manifest.life == self._life and fresh
         kept = {t: staged for t, staged in self.built.items() if holds and _pin(snapshot, t) == staged.base}
         self.left_out = self.built.keys() - kept.keys()
         if not kept:
@@ -121,6 +125,7 @@ class OptimizeOperation:
             footprint=Footprint(dict.fromkeys(kept, "change")),
             indexes=kept,
             touched=dict.fromkeys(kept, "layout"),
+            staged_at=self._began,
         )
 
 

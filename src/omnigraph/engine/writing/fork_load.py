@@ -18,7 +18,7 @@ from omnigraph.engine.writing.publication import publish_version
 from omnigraph.engine.writing.replay import find_ended_replay
 from omnigraph.engine.writing.staging import carry_on, commit_together, stage_plan
 from omnigraph.engine.writing.write import write
-from omnigraph.errors import AlreadyExists
+from omnigraph.errors import AlreadyExists, BranchNotFound
 from omnigraph.manifest.builder import base_label, forked
 from omnigraph.manifest.chain import HeadState, KnownHead
 from omnigraph.manifest.keys import check_branch_name
@@ -42,7 +42,13 @@ def load_into_fork(core: GraphCore, request: WriteRequest, load: LoadOperation, 
         written = _forked(core, request, load, from_, target, captured_at)
     if written is not None:
         return written, written.commit is not None  # without records nothing was published, so no branch came to be
-    now_live = core.head(request.branch)
+    try:
+        now_live = core.head(request.branch)
+    except BranchNotFound:  # gone again: this request may have been answered by the life that ended
+        ended = find_ended_replay(core, request.branch, request.idempotency)
+        if ended is None:
+            raise
+        return Written(ended.commit, ended.manifest, None, replayed=True), ended.began_the_life
     return _onto_live(core, request, now_live, from_)
 
 

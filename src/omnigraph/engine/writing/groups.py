@@ -55,7 +55,13 @@ class _Round:
     def run(self) -> None:
         try:
             self._run()
-        except BaseException:  # an interrupt or a fault of ours: those who wait on other threads must still be told
+        except Exception:  # a fault of ours, which the next leader would meet as well: those who wait must be told
+            self._settle_abandoned()
+            self._settle_the_rest()
+            raise
+        except (
+            BaseException
+        ):  # an interrupt is its own thread's: who waits on others and was not sent is led by the next
             self._settle_abandoned()
             raise
 
@@ -170,7 +176,7 @@ class _Round:
             entry.settle(Written(commit, manifest, entry.plan))
 
     def _settle_abandoned(self) -> None:
-        """This thread was stopped, by an interrupt or by a fault: the others are told what is known."""
+        """This thread was stopped, by an interrupt or by a fault: those whose commit may have been sent are told what is known."""
         if self._landed is not None:
             self._settle_landed()
         elif self._sent is not None:
@@ -180,6 +186,8 @@ class _Round:
             for entry, error in zip(group, errors, strict=True):
                 error.by_fault = True
                 entry.settle(Failed(error))
+
+    def _settle_the_rest(self) -> None:
         for entry in self._entries:
             entry.settle(
                 Failed(InternalError("The write was stopped by a fault before it was published.", effects="none"))
@@ -242,4 +250,4 @@ def _growth(entry: Entry) -> int:
 
 def _once_more(error: StorageFailure) -> StorageFailure:
     """The same failure as an error of another write's own."""
-    return StorageFailure(error.message, cls=error.cls, phase=error.phase, effects="none")
+    return StorageFailure(error.message, cls=error.cls, phase=error.phase, effects="none", retry=error.retry)

@@ -116,7 +116,8 @@ class _Writing:
         """Stage and publish; None if the plan must be made again on the head as it is now."""
         core = self._core
         self.staged = True
-        entry = Entry(core, self._request, head, plan, stage_plan(core, head, plan), captured_at)
+        oldest = captured_at if plan.staged_at is None else min(captured_at, plan.staged_at)
+        entry = Entry(core, self._request, head, plan, stage_plan(core, head, plan), oldest)
         self._ticket.publish(entry, publish_together)
         match entry.result:
             case Written():

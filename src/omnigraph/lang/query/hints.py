@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.lalr import END, Run, listed
@@ -154,7 +155,11 @@ def _null(stop: Stop) -> Fault | None:
     expected = "`is null` or `is not null`, the only tests for null"
     if stop.before() not in ("EQUAL", "NOT_EQUAL"):
         return Fault("Q001", "there is no null literal", stop.token.span, expected)
-    left: Expression = stop.run.values[-2]
+    left: Expression | list[Any] = stop.run.values[-2]
+    if isinstance(
+        left, list
+    ):  # the parts of a block, which is no operand: whatever it is compared with, it is not null
+        return Fault("Q001", "there is no null literal", stop.token.span, "a number or a parameter")
     test = "is null" if stop.before() == "EQUAL" else "is not null"
     edit = Replacement(Span(stop.tokens[stop.index - 1].span.start, stop.token.span.end), test)
     fix = f"{expression_text(left)} {test}"

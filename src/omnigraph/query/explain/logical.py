@@ -37,7 +37,8 @@ def _pattern(pattern: Pattern, outer: Node | None) -> Node:
     for name in types:
         if name not in bound:
             root = scanned(name, root)
-    assert root is not None
+    if root is None:  # no variable: one assignment of nothing
+        root = Node("Unit", {})
     if pattern.filters:
         root = Node("Filter", {"conjuncts": [typed_text(each) for each in pattern.filters]}, (root,))
     for block in pattern.blocks:

@@ -11,8 +11,9 @@ from typing import Any, Literal
 from omnigraph.query.measures import Place
 
 Kind = Literal[
-    "Argument", "Scan", "Expand", "Filter", "Join", "Fold", "RankFuse", "Aggregate", "Sort", "Limit", "Project"
-]  # `Argument`: the assignments of the enclosing block, where a correlated one begins
+    "Argument", "Unit", "Scan", "Expand", "Filter", "Join", "Fold", "RankFuse", "Aggregate", "Sort", "Limit", "Project"
+]
+"""`Argument`: the assignments of the enclosing block, where a correlated one begins. `Unit`: one assignment of no variable."""
 
 
 @dataclass(frozen=True, slots=True)

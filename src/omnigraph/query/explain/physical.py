@@ -62,6 +62,8 @@ class _Physical:
         types = {**outer, **{node.name: node.type_name for node in pattern.nodes}}
         frontier = 1.0
         plan = self.plans.get(id(pattern)) or plan_pattern(pattern, self.statistics, outer=outer)
+        if root is None and not any(isinstance(step, Start) for step in plan.steps[:1]):
+            root = Node("Unit", {})  # one assignment of nothing
         for step in plan.steps:
             whole = place_of(step, "step")
             measured = Measured(whole, (whole,))

@@ -6,7 +6,7 @@ current is for the caller to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +71,12 @@ def postings(texts: pa.Array, analyzer: Mapping[str, Any]) -> Postings:
     )
 
 
-def close_words(words: Sequence[str], vocabulary: list[str], edits: int) -> list[str]:
-    """The words of a vocabulary within so many edits of one of these: Levenshtein, code point by code point."""
+def close_words(
+    words: Sequence[str], vocabulary: list[str], edits: int, check_time: Callable[[], None] = lambda: None
+) -> list[str]:
+    """The words of a vocabulary within so many edits of one of these: Levenshtein, code point by code point. `check_time` is
+    asked for each of them.
+    """
     if edits == 0:
         return list(words)
     from rapidfuzz.distance import Levenshtein  # not before somebody asks for it
@@ -80,6 +84,7 @@ def close_words(words: Sequence[str], vocabulary: list[str], edits: int) -> list
 
     near = np.zeros(len(vocabulary), bool)
     for word in words:
+        check_time()
         row = cdist([word], vocabulary, scorer=Levenshtein.distance, score_cutoff=edits, dtype=np.uint8)
         near |= row[0] <= edits
     return [vocabulary[at] for at in np.flatnonzero(near)]

@@ -48,4 +48,4 @@ def rows_holding(
         return np.concatenate([rows[:cut] if name == "base" else rows[cut:] for name in parts])
     if what.edits is None:
         return term_index(nodes, field).holding(what.tokens, parts)
-    return word_index(nodes, field).near(what.tokens, what.edits, parts)
+    return word_index(nodes, field).near(what.tokens, what.edits, parts, limits.check_time)

@@ -55,7 +55,7 @@ class StoredText:
             for batch in self.source.scan([self.field], with_row_address=True, batch_size=_BATCH_ROWS):
                 self.limits.check_time()
                 part = postings(batch.column(0), WORDS)
-                at = part.holding(close_words(words, list(part.numbers), edits))
+                at = part.holding(close_words(words, list(part.numbers), edits, self.limits.check_time))
                 found.append(batch.column(1).to_numpy()[at])
             addresses = np.concatenate(found)
             return addresses, np.zeros(len(addresses), np.float32)

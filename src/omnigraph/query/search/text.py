@@ -59,9 +59,11 @@ class TextIndex:
         """Rows of these parts that hold at least one of the tokens, ascending; dead ones among them."""
         return self._rows(parts, lambda part: part.holding(tokens))
 
-    def near(self, words: Sequence[str], edits: int, parts: Sequence[Part]) -> np.ndarray:
+    def near(
+        self, words: Sequence[str], edits: int, parts: Sequence[Part], check_time: Callable[[], None]
+    ) -> np.ndarray:
         """Rows of these parts with a word within so many edits of one of these, ascending; dead ones among them."""
-        return self._rows(parts, lambda part: part.holding(close_words(words, list(part.numbers), edits)))
+        return self._rows(parts, lambda part: part.holding(close_words(words, list(part.numbers), edits, check_time)))
 
     def _rows(self, parts: Sequence[Part], find: Callable[[Postings], np.ndarray]) -> np.ndarray:
         asked = [self.parts[name] for name in parts]
