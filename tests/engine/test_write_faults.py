@@ -16,7 +16,16 @@ import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from omnigraph.errors import Busy, InvalidData, OutcomeUnknown, ReadSetConflict, StorageClass, StorageFailure
+from omnigraph.engine.receipts import LoadResult
+from omnigraph.errors import (
+    Busy,
+    InvalidData,
+    OmnigraphError,
+    OutcomeUnknown,
+    ReadSetConflict,
+    StorageClass,
+    StorageFailure,
+)
 from omnigraph.manifest.publish import FenceClosed, FenceOpen
 from omnigraph.store.faults import (
     FailCondition,
@@ -369,3 +378,41 @@ def test_an_unknown_outcome_names_the_last_failure_that_had_a_class(
     with pytest.raises(OutcomeUnknown) as caught:
         faulty.graph.mutate(INSERT, c="B")
     assert caught.value.details["class"] == cls
+
+
+def test_a_merge_is_as_old_as_its_look_at_the_source(root: str) -> None:
+    """What upkeep moves makes a merge prepare again, and half a day is over by then: what it took in may be swept."""
+    faulty, other = Faulty(root), omnigraph.open(root)
+    faulty.graph.branches.create("side")
+    faulty.graph.on("side").mutate(INSERT, c="B")
+
+    def half_a_day() -> None:
+        faulty.clock.advance(13 * 3_600.0)
+        assert other.maintenance.optimize().commit is not None
+
+    faulty.publish_with(Meanwhile(before=half_a_day))
+    with pytest.raises(OmnigraphError) as caught:
+        faulty.graph.branches.merge("side")
+    assert caught.value.effects == "none"
+    assert codes(root) == ["A"]
+    assert faulty.graph.branches.merge("side").commit is not None
+    assert codes(root) == ["A", "B"]
+
+
+def test_a_load_that_forks_is_answered_by_the_life_that_ended_while_it_was_repeated(root: str) -> None:
+    faulty, other = Faulty(root, owner=False), omnigraph.open(root)
+    rows = [{"type": "Port", "data": {"code": "X"}}]
+
+    def load() -> LoadResult:
+        return faulty.graph.load(rows, mode="append", branch="b", from_="main", idempotency_key="k", progress=False)
+
+    faulty.store.add(Rule(LandLate(after=1_000_000), verb="create", key="__manifest/b/", times=5))
+    with pytest.raises(OutcomeUnknown) as first:
+        load()
+    faulty.store.heal()
+    faulty.store.add(Rule(Meanwhile(before=faulty.store.release), verb="create", key="__manifest/b/"))
+    faulty.store.add(Rule(Meanwhile(after=lambda: other.branches.delete("b")), verb="read", key="__manifest/b/"))
+    again = load()
+    assert again.replayed
+    assert again.commit is not None
+    assert again.commit.graph_commit_id == first.value.graph_commit_id
