@@ -135,7 +135,7 @@ def test_operators_read_each_reissue_and_the_end_of_it() -> None:
     assert event == REISSUE_EVENT
     assert run.of(Log) == [
         Log("warning", event, (("class", "timeout"), ("attempt", 1), ("pause_ms", 200))),
-        Log("warning", event, (("class", "unknown"), ("attempt", 2), ("pause_ms", 400))),
+        Log("warning", event, (("class", "timeout"), ("attempt", 2), ("pause_ms", 400))),  # the last that had a class
         Log("warning", event, (("class", "throttled"), ("attempt", 3), ("pause_ms", 800))),
         Log("warning", event, (("class", "timeout"), ("attempt", 4), ("pause_ms", 1600))),
         Log("error", "manifest request outcome unknown after every re-issue", (("class", "timeout"), ("attempts", 5))),

@@ -515,4 +515,4 @@ def test_the_time_of_a_query_is_asked_while_a_column_of_texts_goes_by(
     with pytest.raises(QueryTimeout):
         rows_holding(nodes, field, sought("harbor", 1), SearchLimits(0, late))
     assert len(rows_holding(nodes, field, sought("harbor", 1), SearchLimits(0, late))) == 10
-    assert len(looks) == 3 + 5
+    assert len(looks) == 3 + 5 * 2, "for each batch, and for each word that is looked for in it"
