@@ -153,6 +153,17 @@ LANCE_INDEXES = [
 SETTINGS = [None, "", "0"]
 
 
+def throttled(proxy: S3Proxy, verb: str, file: str, stage: Callable[[], object]) -> list[int]:
+    """How often each of these files was asked for or sent, while the store throttles that; nothing can be staged."""
+    proxy.forget()
+    proxy.break_next(refuse(503, "SlowDown"), method=verb, key=file, times=FOR_EVER)
+    with pytest.raises(StorageFailure) as caught:
+        stage()
+    assert (caught.value.cls, caught.value.phase) == (StorageClass.THROTTLED, "stage")
+    sent = Counter(seen.key for seen in proxy.requests if seen.verb == verb and file in seen.key)
+    return list(sent.values())
+
+
 def named(value: object) -> str:
     return f"setting {value!r}" if value in SETTINGS else str(value)
 
@@ -172,13 +183,8 @@ def test_lance_sends_a_fresh_file_sixteen_times_and_no_setting_makes_it_more(
         monkeypatch.setenv(SETTING, setting)
     tables = TableStore(open_store(s3_root))
     first = rows(tables)
-    proxy.forget()
-    proxy.break_next(refuse(503, "SlowDown"), method="PUT", key=file, times=FOR_EVER)
-    with pytest.raises(StorageFailure) as caught:
-        write(tables, first.pin, ports("p1", depth=2), remove=[1])
-    assert (caught.value.cls, caught.value.phase) == (StorageClass.THROTTLED, "stage")
-    sent = Counter(seen.key for seen in proxy.requests if file in seen.key and seen.verb == "PUT")
-    assert list(sent.values()) == [with_0 if setting == "0" else most], "one file, not another name at each try"
+    sent = throttled(proxy, "PUT", file, lambda: write(tables, first.pin, ports("p1", depth=2), remove=[1]))
+    assert sent == [with_0 if setting == "0" else most], "one file, not another name at each try"
 
 
 @pytest.mark.parametrize("setting", [None, "0"], ids=named)
@@ -223,13 +229,8 @@ def test_lance_is_bound_likewise_while_it_makes_an_index(
         monkeypatch.setenv(SETTING, setting)
     tables = TableStore(open_store(s3_root))
     first = rows(tables)
-    proxy.forget()
-    proxy.break_next(refuse(503, "SlowDown"), method=method, key=file, times=FOR_EVER)
-    with pytest.raises(StorageFailure) as caught:
-        build_indexes(tables, first.pin, [Wanted("__id", "text")])
-    assert (caught.value.cls, caught.value.phase) == (StorageClass.THROTTLED, "stage")
-    sent = Counter(seen.key for seen in proxy.requests if seen.verb == method and file in seen.key)
-    assert max(sent.values()) == (with_0 if setting == "0" else most)
+    sent = throttled(proxy, method, file, lambda: build_indexes(tables, first.pin, [Wanted("__id", "text")]))
+    assert max(sent) == (with_0 if setting == "0" else most)
 
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "storage.md"

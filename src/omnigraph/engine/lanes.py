@@ -134,7 +134,7 @@ class Ticket:
         if not lane.may_publish(self):
             return False
         ready[:] = lane.ready()
-        lane.led_by(self)
+        self.leads = True
         return True
 
     def wake(self) -> None:
@@ -158,8 +158,6 @@ class _Lane:
     def __init__(self, host: HostLock | None) -> None:
         self._tickets: list[weakref.ref[Ticket]] = []
         self._lock = threading.Lock()
-        self._leader: weakref.ref[Ticket] | None = None
-        self._asker: weakref.ref[Ticket] | None = None
         self._host = host
         self._held = False
 
@@ -170,13 +168,7 @@ class _Lane:
 
     @property
     def publishing(self) -> bool:
-        leader = None if self._leader is None else self._leader()
-        return leader is not None and leader.leads and not leader.gone
-
-    @property
-    def _asked(self) -> bool:
-        asker = None if self._asker is None else self._asker()
-        return asker is not None and asker.asks and not asker.gone
+        return any(ticket.leads for ticket in self.tickets)
 
     def join(self, ticket: Ticket) -> None:
         ticket.placed(self)
@@ -219,7 +211,6 @@ class _Lane:
         if self._host is None or self._held:
             self._enter(ticket)
         else:
-            self._asker = weakref.ref(ticket)
             ticket.asks = True
         return True
 
@@ -227,7 +218,10 @@ class _Lane:
         """Those before it are inside, and the process need not let others have a turn first."""
         if not all(other.entered for other in self._before(ticket)):
             return False
-        return self._host is None or (not self._asked and not (self._held and self._host.should_yield))
+        if self._host is None:
+            return True
+        asked = any(other.asks for other in self.tickets)
+        return not asked and not (self._held and self._host.should_yield)
 
     def _before(self, ticket: Ticket) -> list[Ticket]:
         tickets = self.tickets
@@ -246,10 +240,6 @@ class _Lane:
 
     def may_publish(self, ticket: Ticket) -> bool:
         return not self.publishing and not self._is_behind_one_alone(ticket)
-
-    def led_by(self, ticket: Ticket) -> None:
-        self._leader = weakref.ref(ticket)
-        ticket.leads = True
 
     def ready(self) -> list[Any]:
         """Entries that wait, oldest first, up to the first writer that wants the lane to itself."""

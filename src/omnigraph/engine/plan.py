@@ -82,9 +82,8 @@ class WritePlan:
 
     `changes` are staged and committed; so are `indexes`, by type id, built before, which change no row; `types` replaces the
     whole map of types first (schema changes, merges). `counts`, `names` and `touched` speak of types without a change of
-    their own here. `merged` is a merge's source head and
-    `absorbed` the records of its log that the target lacks. `staged_at`: when the oldest of what it rests on was captured or
-    written, if that was before its base was; boot seconds.
+    their own here. `merged` is a merge's source head and `absorbed` the records of its log that the target lacks.
+    `staged_at`: when the oldest of what it rests on was captured or written, if that was before its base was; boot seconds.
     """
 
     kind: CommitKind

@@ -62,7 +62,7 @@ class _Physical:
         types = {**outer, **{node.name: node.type_name for node in pattern.nodes}}
         frontier = 1.0
         plan = self.plans.get(id(pattern)) or plan_pattern(pattern, self.statistics, outer=outer)
-        if root is None and not any(isinstance(step, Start) for step in plan.steps[:1]):
+        if root is None and not (plan.steps and isinstance(plan.steps[0], Start)):
             root = Node("Unit", {})  # one assignment of nothing
         for step in plan.steps:
             whole = place_of(step, "step")

@@ -71,9 +71,7 @@ def postings(texts: pa.Array, analyzer: Mapping[str, Any]) -> Postings:
     )
 
 
-def close_words(
-    words: Sequence[str], vocabulary: list[str], edits: int, check_time: Callable[[], None] = lambda: None
-) -> list[str]:
+def close_words(words: Sequence[str], vocabulary: list[str], edits: int, check_time: Callable[[], None]) -> list[str]:
     """The words of a vocabulary within so many edits of one of these: Levenshtein, code point by code point. `check_time` is
     asked for each of them.
     """
